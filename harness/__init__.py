@@ -1,0 +1,1 @@
+"""Everything that is not a claim: devices, counting, timing, verdicts, baselines, reports."""

@@ -1,0 +1,211 @@
+"""Stored timings, one folder per GPU model, in pytest-benchmark's own format.
+
+A run never writes here. A baseline is promoted: `python -m harness.baselines promote FILE`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+ROOT: Final = Path(__file__).parent.parent / "baselines"
+NUMBERED: Final = "[0-9][0-9][0-9][0-9]_*.json"
+ROUNDS_KEPT: Final = 30
+PAIR: Final = re.compile(r"\[\s+([\d.e+-]+),\s+([\d.e+-]+)\s+\]")
+
+
+class BaselineError(ValueError):
+    """A baseline that cannot be used; the message names the file and what to do."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A baseline file that was read and found sound."""
+
+    path: Path
+    document: dict[str, Any]
+
+    @property
+    def gpu(self) -> str:
+        """The device name, as the driver gives it."""
+        return str(self.document["machine_info"]["gpu"])
+
+    @property
+    def date(self) -> str:
+        """The day it was recorded, ISO 8601; empty if unknown."""
+        return str(self.document.get("datetime", ""))[:10]
+
+    @property
+    def label(self) -> str:
+        """GPU and day, as reports show it."""
+        return f"{self.gpu}, {self.date}" if self.date else self.gpu
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether claims can be judged from it."""
+        return bool(self.document.get("pairs"))
+
+    def pairs(self, claim: str, what: str) -> dict[str, Any] | None:
+        """Return what was recorded for a claim: numerator, denominator, clock, pairs of seconds."""
+        found: dict[str, Any] | None = self.document.get("pairs", {}).get(claim, {}).get(what)
+        return found
+
+    def benchmark(self, fullname: str) -> dict[str, Any] | None:
+        """Return the benchmark recorded under a test id."""
+        return next((b for b in self.document["benchmarks"] if b["fullname"] == fullname), None)
+
+
+def slug(gpu: str) -> str:
+    """Return the folder name of a GPU.
+
+    >>> slug("NVIDIA H200")
+    'nvidia-h200'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-")
+
+
+def read(path: Path) -> Baseline:
+    """Read one baseline.
+
+    Raises
+    ------
+    BaselineError
+        Truncated, not JSON, holds NaN, or not a baseline. The file is left as it is.
+    """
+    try:
+        document = json.loads(path.read_text("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, OSError) as error:
+        raise BaselineError(
+            f"{path} cannot be read ({error}): restore it with `git checkout {path.name}`, or record again"
+        ) from error
+    if not isinstance(document, dict) or not isinstance(document.get("benchmarks"), list):
+        raise BaselineError(f'{path} has no list "benchmarks": it was not written by pytest-benchmark')
+    if not (isinstance(document.get("machine_info"), dict) and document["machine_info"].get("gpu")):
+        raise BaselineError(f'{path} does not say which GPU: machine_info.gpu is missing; record with --gpu=require')
+    return Baseline(path, document)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"it holds {name}, which is not a time")
+
+
+def newest(folder: Path, problems: list[str], *, with_pairs: bool = False) -> Baseline | None:
+    """Return the last baseline of a GPU folder by name, or None.
+
+    Unreadable files and those of another GPU are skipped and named in `problems`, empty ones skipped.
+    """
+    for path in sorted(folder.glob(NUMBERED), reverse=True):
+        try:
+            baseline = read(path)
+        except BaselineError as error:
+            problems.append(str(error))
+            continue
+        if (with_pairs and not baseline.has_pairs) or not baseline.document["benchmarks"]:
+            continue
+        if slug(baseline.gpu) == folder.name:
+            return baseline
+        problems.append(f"{path} is of {baseline.gpu}: move it to baselines/{slug(baseline.gpu)}/")
+    return None
+
+
+def recorded(
+    root: Path, problems: list[str], gpu: str | None = None
+) -> Baseline | None:
+    """Return the newest baseline that holds pairs, of the GPU with slug `gpu` or of any.
+
+    Raises
+    ------
+    BaselineError
+        `gpu` is given and has no baseline with pairs.
+    """
+    found = [newest(folder, problems, with_pairs=True) for folder in _folders(root, gpu)]
+    usable = [baseline for baseline in found if baseline]
+    if gpu and not usable:
+        known = ", ".join(folder.name for folder in _folders(root)) or "none"
+        raise BaselineError(f"no baseline with pairs for {gpu!r} in {root}; there are: {known}")
+    return max(usable, key=lambda baseline: (baseline.document.get("datetime", ""), baseline.path.name), default=None)
+
+
+def _folders(root: Path, gpu: str | None = None) -> list[Path]:
+    return sorted(folder for folder in root.glob(gpu or "*") if folder.is_dir())
+
+
+def promote(source: Path, root: Path = ROOT) -> Path:
+    """Copy a recording into its GPU's folder under the next free number, slimmed.
+
+    Raises
+    ------
+    BaselineError
+        Unreadable, empty, without a GPU, or of the emulated device, whose times mean nothing.
+    """
+    baseline = read(source)
+    if baseline.gpu.startswith("emulated"):
+        raise BaselineError(f"{source} is of the {baseline.gpu}, which has no clock: record on a GPU")
+    if not baseline.document["benchmarks"]:
+        raise BaselineError(f"{source} holds no benchmark: nothing was measured; run `tox -e record`")
+    folder = root / slug(baseline.gpu)
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"{_next_number(folder):04}_{baseline.date or 'undated'}.json"
+    write_whole(target, dumps(slimmed(baseline.document)))
+    return target
+
+
+def _next_number(folder: Path) -> int:
+    return 1 + max((int(path.name[:4]) for path in folder.glob(NUMBERED)), default=0)
+
+
+def slimmed(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what a comparison needs: all statistics, few samples in whole nanoseconds, the pairs."""
+    kept = {key: value for key, value in document.items() if key != "benchmarks"}
+    return {**kept, "benchmarks": [_slimmed(each) for each in document["benchmarks"]]}
+
+
+def _slimmed(benchmark: dict[str, Any]) -> dict[str, Any]:
+    stats = dict(benchmark["stats"])
+    if "data" in stats:
+        stats["data"] = [round(seconds, 9) for seconds in stats["data"][:ROUNDS_KEPT]]
+    kept = {key: value for key, value in benchmark.items() if key not in ("options", "params")}
+    # the comparison CLI reads params; what they hold beyond the test id is not needed
+    return {**kept, "params": None, "stats": stats}
+
+
+def dumps(document: dict[str, Any]) -> str:
+    """Return the JSON of a baseline, one pair of seconds a line."""
+    text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
+    return PAIR.sub(r"[\1, \2]", text) + "\n"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write `text` to `path` so that a reader sees all of it or none."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, "utf-8")
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Promote a recording from the command line."""
+    parser = argparse.ArgumentParser(prog="python -m harness.baselines", description=__doc__)
+    actions = parser.add_subparsers(required=True)
+    action = actions.add_parser("promote", help="copy a recording into baselines/<gpu>/")
+    action.add_argument("file", type=Path)
+    action.add_argument("--root", type=Path, default=ROOT)
+    chosen = parser.parse_args(arguments)
+    try:
+        print(f"promoted to {promote(chosen.file, chosen.root)}: review it, then commit")
+    except BaselineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

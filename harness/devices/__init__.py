@@ -1,0 +1,108 @@
+"""Two devices behind one interface: a GPU through CuPy, or the same compiled kernel emulated.
+
+The GPU adds time (`seconds`), the emulated device adds counts (`count`). Both take the same
+launches, so a property tested on one runs on the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from kernels import Kernel
+
+
+class NoGPU(RuntimeError):
+    """No usable GPU; the message says why, and what to do."""
+
+
+class Array(Protocol):
+    """Memory of a device; 1-D slices are views. Which memory: the CUDA array interface says."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def __getitem__(self, index: slice) -> Array: ...
+
+
+class Device(Protocol):
+    """What a suite may ask of a device."""
+
+    name: str
+    architecture: str
+    multiprocessors: int
+
+    def put(self, values: NDArray[Any]) -> Array:
+        """Copy `values` to the device."""
+
+    def empty(self, size: int, dtype: DTypeLike) -> Array:
+        """Allocate `size` elements, poisoned: NaN, or a pattern no kernel here computes."""
+
+    def get(self, array: Array) -> NDArray[Any]:
+        """Copy `array` back, once all launches before it are done."""
+
+    def launch(self, kernel: Kernel, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
+        """Run `kernel` on `grid` blocks of `block` threads, `shared` bytes of dynamic memory each."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch ready to be timed: what runs, on what, the bytes it must move, how to check it.
+
+    `bytes` is the least DRAM traffic, each input read once and each output written once.
+    `check` launches on poisoned outputs and raises AssertionError if the result is wrong.
+    """
+
+    kernel: Kernel
+    grid: int
+    block: int
+    arguments: tuple[Any, ...]
+    bytes: int
+    check: Callable[[], None]
+
+    def on(self, device: Device) -> None:
+        """Launch, without waiting."""
+        device.launch(self.kernel, self.grid, self.block, *self.arguments)
+
+
+class Workload(Protocol):
+    """Something to time; the same name means the same work, on any device and in any baseline."""
+
+    @property
+    def name(self) -> str: ...
+    def prepare(self, device: Device) -> Launch:
+        """Allocate and fill the inputs (random, never zeros) and return the launch."""
+
+
+class TimedDevice(Device, Protocol):
+    """A device with a clock."""
+
+    clock: str
+
+    def seconds(self, launch: Launch) -> float:
+        """Time one run of `launch` alone, with a cold and clean L2."""
+
+
+def open_device(wanted: Literal["auto", "require", "emulate"]) -> Device:
+    """Return the GPU, or the emulated device if there is none and it is not required.
+
+    Raises
+    ------
+    NoGPU
+        `wanted` is "require" and there is no usable GPU.
+    """
+    from harness.devices.emulator import EmulatedDevice
+
+    if wanted == "emulate":
+        return EmulatedDevice()
+    try:
+        from harness.devices.cuda import CudaDevice
+
+        return CudaDevice()
+    except NoGPU:
+        if wanted == "require":
+            raise
+        return EmulatedDevice()

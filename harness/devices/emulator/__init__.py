@@ -1,0 +1,160 @@
+"""A GPU to count on: the PTX that NVRTC makes of a kernel, interpreted over NumPy.
+
+It counts exactly what warps ask of memory, refuses what hardware forbids, and knows no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from harness.devices import Array
+from harness.devices.arguments import pack
+from harness.devices.emulator.counters import Counters, Counting
+from harness.devices.emulator.hazards import RaceDetector
+from harness.devices.emulator.machine import LANES_AT_ONCE, Fault, Machine, Program
+from harness.devices.emulator.memory import Allocation, GlobalMemory, SharedMemory
+from harness.devices.emulator.operations import Unsupported
+from harness.devices.emulator.ptx import PtxError, parse
+from harness.devices.emulator.threads import WARP, Threads
+from kernels import Kernel, compile_kernel
+
+__all__ = ["Counters", "EmulatedArray", "EmulatedDevice", "Fault", "PtxError", "Unsupported"]
+
+MAX_BLOCK: Final = 1024
+MAX_GRID: Final = 2**31 - 1
+MAX_SHARED: Final = 227 * 1024  # bytes a block may have on sm_90
+
+
+class EmulatedArray:
+    """A NumPy view of emulated memory; slicing gives a view at another address."""
+
+    def __init__(self, allocation: Allocation, values: NDArray[Any]) -> None:
+        self._allocation = allocation
+        self.values = values
+
+    def __getitem__(self, index: slice) -> EmulatedArray:
+        """Return a view; nothing is copied."""
+        return EmulatedArray(self._allocation, self.values[index])
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The CUDA array interface, version 3; the address is an emulated one."""
+        offset = self.values.ctypes.data - self._allocation.bytes.ctypes.data
+        return {
+            "shape": self.values.shape,
+            "typestr": self.values.dtype.str,
+            "data": (self._allocation.address + offset, False),
+            "strides": None if self.values.flags.c_contiguous else self.values.strides,
+            "version": 3,
+        }
+
+
+class EmulatedDevice:
+    """The device of everybody who has no GPU; deterministic.
+
+    Parameters
+    ----------
+    architecture
+        What the kernels are compiled for.
+    multiprocessors
+        What launchers that size their grid by the GPU are told; 132 as an H200.
+    """
+
+    def __init__(self, architecture: str = "sm_90", multiprocessors: int = 132) -> None:
+        self.name = f"emulated {architecture}"
+        self.architecture = architecture
+        self.multiprocessors = multiprocessors
+        self._memory = GlobalMemory()
+        self._counters = Counters()
+
+    def put(self, values: NDArray[Any]) -> EmulatedArray:
+        """Copy `values` to emulated memory."""
+        array = self.empty(values.size, values.dtype)
+        array.values[:] = values.reshape(-1)
+        return EmulatedArray(array._allocation, array.values.reshape(values.shape))
+
+    def empty(self, size: int, dtype: DTypeLike) -> EmulatedArray:
+        """Allocate `size` elements filled with 0xFF bytes: NaN, or -1."""
+        dtype = np.dtype(dtype)
+        allocation = self._memory.allocate(size * dtype.itemsize)
+        allocation.bytes[:] = 0xFF
+        return EmulatedArray(allocation, allocation.bytes[: size * dtype.itemsize].view(dtype))
+
+    def get(self, array: Array) -> NDArray[Any]:
+        """Copy `array` back."""
+        assert isinstance(array, EmulatedArray)
+        return array.values.copy()
+
+    def count(self, run: Callable[[], object]) -> Counters:
+        """Return the counters of everything that `run` launches here."""
+        outer, self._counters = self._counters, Counters()
+        try:
+            run()
+            return self._counters
+        finally:
+            self._counters = outer
+
+    def launch(
+        self, kernel: Kernel, grid: int, block: int, *arguments: Any, shared: int = 0
+    ) -> None:
+        """Run `kernel` on `grid` blocks of `block` threads, `shared` bytes of dynamic memory each.
+
+        Raises
+        ------
+        ArgumentError
+            An argument does not fit the kernel's parameter.
+        Fault
+            The launch or the kernel does what hardware forbids.
+        Unsupported
+            The kernel uses an instruction that is not emulated.
+        """
+        values = pack(kernel, arguments)
+        program = _program(kernel, self.architecture)
+        size = program.entry.shared + shared
+        _check_launch(kernel, grid, block, size)
+        parameters = dict(zip(program.entry.parameters, values, strict=True))
+        observers = (Counting(program, self._counters), RaceDetector(size))
+        at_once = max(LANES_AT_ONCE // (-(-block // WARP) * WARP), 1)
+        for first in range(0, grid, at_once):
+            blocks = min(at_once, grid - first)
+            threads = Threads(blocks, block)
+            specials = _special_registers(threads, first, grid, block)
+            memory = SharedMemory(blocks, size)
+            Machine(program, threads, specials, parameters, self._memory, memory, observers).run()
+
+
+@cache
+def _program(kernel: Kernel, architecture: str) -> Program:
+    return Program(parse(compile_kernel(kernel, architecture).ptx)[kernel.name])
+
+
+def _check_launch(kernel: Kernel, grid: int, block: int, shared: int) -> None:
+    limits = {
+        "grid": (grid, 1, MAX_GRID),
+        "block": (block, 1, MAX_BLOCK),
+        "shared memory of a block": (shared, 0, MAX_SHARED),
+    }
+    for what, (value, low, high) in limits.items():
+        if not low <= value <= high:
+            raise Fault(f"{kernel}: {what} is {value}, allowed are {low} to {high}")
+
+
+def _special_registers(
+    threads: Threads, first: int, grid: int, block: int
+) -> dict[str, NDArray[np.int64]]:
+    """Return the special registers: per lane, per block, or one value for all."""
+    zero = np.zeros((1, 1, 1), np.int64)
+    return {
+        "%tid.x": threads.index,
+        "%laneid": threads.index % WARP,
+        "%ctaid.x": np.arange(first, first + threads.blocks).reshape(-1, 1, 1),
+        "%ntid.x": zero + block,
+        "%nctaid.x": zero + grid,
+        **{f"%{name}.{axis}": zero for name in ("tid", "ctaid") for axis in "yz"},
+        **{f"%{name}.{axis}": zero + 1 for name in ("ntid", "nctaid") for axis in "yz"},
+    }

@@ -1,0 +1,104 @@
+"""The claims of a run: which tests state one, what became of it, and the reports at the end.
+
+What a test found travels in the report's user_properties, the one thing that xdist brings home.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from typing import Any, Final
+
+import pytest
+
+from harness import report
+from harness.claims import Claim, Statement, Verdict, statement
+from harness.ledger import entry, merged
+from harness.rig import Rig
+
+RIG: Final = pytest.StashKey[Rig]()
+STATEMENT: Final = pytest.StashKey[Statement]()
+CLAIM: Final = pytest.StashKey[Claim]()
+PHASES: Final = pytest.StashKey[dict[str, pytest.TestReport]]()
+ENTRIES: Final = pytest.StashKey[list[dict[str, Any]]]()
+PROPERTY: Final = "claim"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Read each claim's mark; two tests must not state the same claim."""
+    stated: dict[str, str] = {}
+    for item in items:
+        mark = item.get_closest_marker("claim")
+        if mark is None:
+            continue
+        test = item.nodeid.partition("[")[0]
+        try:
+            found = statement(*mark.args, **mark.kwargs)
+        except (TypeError, ValueError) as error:
+            raise pytest.UsageError(f"{test}: {error}") from None
+        if stated.setdefault(found.id, test) != test:
+            raise pytest.UsageError(f"claim {found.id} is stated twice: by {stated[found.id]} and by {test}")
+        item.stash[STATEMENT] = found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Fail a claim that brings no evidence: a check that cannot fail is none."""
+    result = yield
+    if STATEMENT in item.stash and not (CLAIM in item.stash and item.stash[CLAIM].evidence):
+        pytest.fail(
+            f"{item.stash[STATEMENT].id} brings no evidence: use claim.counted, claim.timed or claim.cause",
+            pytrace=False,
+        )
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach what became of the claim to the last report of its test."""
+    phase = yield
+    phases = item.stash.setdefault(PHASES, {})
+    phases[phase.when] = phase
+    if phase.when == "teardown" and STATEMENT in item.stash:
+        found = entry(item.stash[STATEMENT], item.stash.get(CLAIM, None), phases)
+        if found and not (_only_benchmarks(item.config) and phases.keys() == {"setup", "teardown"}):
+            phase.user_properties.append((PROPERTY, json.dumps(found)))
+    return phase
+
+
+def _only_benchmarks(config: pytest.Config) -> bool:
+    return bool(config.getoption("benchmark_only", False))
+
+
+class Collector:
+    """Gathers the claims' entries in the process that reports, from wherever the tests ran."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.entries: list[dict[str, Any]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the entry of a finished test."""
+        if report.when == "teardown":
+            self.entries += [json.loads(v) for name, v in report.user_properties if name == PROPERTY]
+
+    @pytest.hookimpl(tryfirst=True)  # before pytest-benchmark, whose regression check may raise
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the table and write build/."""
+        if not self.entries:
+            return
+        rig = self.config.stash[RIG]
+        ledger = report.Ledger(rig.described(), merged(self.entries))
+        problems = report.write(ledger, self.config.rootpath / "build")
+        report.show(terminalreporter, ledger, [*rig.problems, *problems])
+
+
+@pytest.hookimpl
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect entries unless this process only runs tests for another."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Collector(config), "claims-collector")
+
+
+__all__ = ["CLAIM", "RIG", "STATEMENT", "Verdict"]

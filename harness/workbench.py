@@ -1,0 +1,69 @@
+"""Prepare each workload once, prove it right, then time it: a wrong kernel is never timed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final
+
+from harness.devices import Launch, TimedDevice, Workload
+from harness.timing import WARM_UP, Bound, Budget, Pair, buy_pairs, measure_pairs, sample
+
+KEPT: Final = 4
+
+
+class Workbench:
+    """The workloads of one session on one device; the last few stay prepared, older ones are freed."""
+
+    def __init__(self, device: TimedDevice, kept: int = KEPT) -> None:
+        self.device = device
+        self._kept = kept
+        self._prepared: OrderedDict[Workload, Launch] = OrderedDict()
+
+    def launch(self, workload: Workload) -> Launch:
+        """Return `workload` prepared and checked, from this session's cache if it is there.
+
+        Raises
+        ------
+        AssertionError
+            The kernel is wrong on this device.
+        """
+        if workload not in self._prepared:
+            while len(self._prepared) >= self._kept:
+                self._prepared.popitem(last=False)
+            prepared = workload.prepare(self.device)
+            prepared.check()
+            self._prepared[workload] = prepared
+        self._prepared.move_to_end(workload)
+        return self._prepared[workload]
+
+    def pairs(
+        self,
+        numerator: Workload,
+        denominator: Workload,
+        bound: Bound,
+        *,
+        budget: Budget,
+        seed: int,
+    ) -> list[Pair]:
+        """Return pairs of seconds, enough to clear `bound` if the budget allows; checked before and after."""
+        first, second = self.launch(numerator), self.launch(denominator)
+        pairs = buy_pairs(
+            lambda count, seed: measure_pairs(self.device, first, second, count, seed), bound, budget, seed
+        )
+        _check((first, second))
+        return pairs
+
+    def rounds(self, workload: Workload, count: int) -> list[float]:
+        """Return the seconds of `count` cold runs after a warm-up; checked before and after."""
+        launch = self.launch(workload)
+        for _ in range(WARM_UP):
+            self.device.seconds(launch)
+        seconds = [sample(self.device, launch) for _ in range(count)]
+        _check((launch,))
+        return seconds
+
+
+def _check(launches: Iterable[Launch]) -> None:
+    for launch in launches:
+        launch.check()
