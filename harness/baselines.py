@@ -82,12 +82,16 @@ def read(path: Path) -> Baseline:
         document = json.loads(path.read_text("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, OSError) as error:
         raise BaselineError(
-            f"{path} cannot be read ({error}): restore it with `git checkout {path.name}`, or record again"
+            f"{path} cannot be read ({error}): restore it with `git checkout`, or record again"
         ) from error
     if not isinstance(document, dict) or not isinstance(document.get("benchmarks"), list):
-        raise BaselineError(f'{path} has no list "benchmarks": it was not written by pytest-benchmark')
+        raise BaselineError(
+            f'{path} has no list "benchmarks": it was not written by pytest-benchmark'
+        )
     if not (isinstance(document.get("machine_info"), dict) and document["machine_info"].get("gpu")):
-        raise BaselineError(f'{path} does not say which GPU: machine_info.gpu is missing; record with --gpu=require')
+        raise BaselineError(
+            f"{path} does not say which GPU: machine_info.gpu is missing; record with --gpu=require"
+        )
     return Baseline(path, document)
 
 
@@ -98,7 +102,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def newest(folder: Path, problems: list[str], *, with_pairs: bool = False) -> Baseline | None:
     """Return the last baseline of a GPU folder by name, or None.
 
-    Unreadable files and those of another GPU are skipped and named in `problems`, empty ones skipped.
+    Unreadable files and those of another GPU are skipped and named in `problems`.
     """
     for path in sorted(folder.glob(NUMBERED), reverse=True):
         try:
@@ -114,9 +118,7 @@ def newest(folder: Path, problems: list[str], *, with_pairs: bool = False) -> Ba
     return None
 
 
-def recorded(
-    root: Path, problems: list[str], gpu: str | None = None
-) -> Baseline | None:
+def recorded(root: Path, problems: list[str], gpu: str | None = None) -> Baseline | None:
     """Return the newest baseline that holds pairs, of the GPU with slug `gpu` or of any.
 
     Raises
@@ -129,7 +131,11 @@ def recorded(
     if gpu and not usable:
         known = ", ".join(folder.name for folder in _folders(root)) or "none"
         raise BaselineError(f"no baseline with pairs for {gpu!r} in {root}; there are: {known}")
-    return max(usable, key=lambda baseline: (baseline.document.get("datetime", ""), baseline.path.name), default=None)
+    return max(
+        usable,
+        key=lambda baseline: (baseline.document.get("datetime", ""), baseline.path.name),
+        default=None,
+    )
 
 
 def _folders(root: Path, gpu: str | None = None) -> list[Path]:
@@ -146,9 +152,13 @@ def promote(source: Path, root: Path = ROOT) -> Path:
     """
     baseline = read(source)
     if baseline.gpu.startswith("emulated"):
-        raise BaselineError(f"{source} is of the {baseline.gpu}, which has no clock: record on a GPU")
+        raise BaselineError(
+            f"{source} is of the {baseline.gpu}, which has no clock: record on a GPU"
+        )
     if not baseline.document["benchmarks"]:
-        raise BaselineError(f"{source} holds no benchmark: nothing was measured; run `tox -e record`")
+        raise BaselineError(
+            f"{source} holds no benchmark: nothing was measured; run `tox -e record`"
+        )
     folder = root / slug(baseline.gpu)
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{_next_number(folder):04}_{baseline.date or 'undated'}.json"
@@ -161,7 +171,7 @@ def _next_number(folder: Path) -> int:
 
 
 def slimmed(document: dict[str, Any]) -> dict[str, Any]:
-    """Return what a comparison needs: all statistics, few samples in whole nanoseconds, the pairs."""
+    """Return what a comparison needs: all statistics, few samples in nanoseconds, the pairs."""
     kept = {key: value for key, value in document.items() if key != "benchmarks"}
     return {**kept, "benchmarks": [_slimmed(each) for each in document["benchmarks"]]}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -54,13 +55,13 @@ class Evidence:
     def as_json(self) -> dict[str, Any]:
         """Return the evidence as it stands in build/claims.json."""
         keys = ("kind", "device", "clock", "what", "value", "bound", "interval")
-        document = {key: getattr(self, key) for key in keys}
+        document = {key: _finite(getattr(self, key)) for key in keys}
         return document | ({"of": self.of} if self.of == "cause" else {})
 
 
 @dataclass(frozen=True)
 class Statement:
-    """The mark of a claim: its id, the sentence, the published figure, the verdict expected where."""
+    """A claim as its mark states it: id, sentence, published figure, expected verdict by GPU."""
 
     id: str
     says: str
@@ -88,12 +89,16 @@ def statement(
         The id is not "section.name", or an expected verdict is neither "holds" nor "refuted".
     """
     if not ID.fullmatch(id):
-        raise ValueError(f"the claim id {id!r} is not section.name in lower case, such as reduce.v3-cause")
+        raise ValueError(
+            f"the claim id {id!r} is not section.name in lower case, such as reduce.v3-cause"
+        )
     table = {"default": expects} if isinstance(expects, str) else dict(expects)
     table.setdefault("default", "holds")
     for device, verdict in table.items():
         if verdict not in ("holds", "refuted"):
-            raise ValueError(f"claim {id} expects {verdict!r} on {device}: say 'holds' or 'refuted'")
+            raise ValueError(
+                f"claim {id} expects {verdict!r} on {device}: say 'holds' or 'refuted'"
+            )
     return Statement(id, says, published, {gpu: Verdict(name) for gpu, name in table.items()})
 
 
@@ -123,7 +128,7 @@ class Ratios(Protocol):
 
 
 class Claim:
-    """What a test uses to bring evidence; each method fails the test at once if it breaks the claim."""
+    """What a test brings evidence with; evidence that breaks the claim fails the test at once."""
 
     def __init__(self, statement: Statement, ratios: Callable[[], Ratios], counted_on: str) -> None:
         self.statement = statement
@@ -141,6 +146,11 @@ class Claim:
     def verdict(self) -> Verdict:
         """What the evidence so far says."""
         return verdict(self.evidence, self.expected)
+
+    @property
+    def broken(self) -> bool:
+        """Whether a piece of evidence lies outside its bound."""
+        return any(evidence.outcome == "outside" for evidence in self.evidence)
 
     def counted(self, what: str, value: Any, bound: Any, device: str | None = None) -> None:
         """Assert an exact count: `value == bound`."""
@@ -179,11 +189,18 @@ class Claim:
         self.notes.append(text)
 
     def _ratio(
-        self, kind: Literal["timed", "cause"], what: str, one: Workload, other: Workload, bound: Bound
+        self,
+        kind: Literal["timed", "cause"],
+        what: str,
+        one: Workload,
+        other: Workload,
+        bound: Bound,
     ) -> None:
         __tracebackhide__ = True
         if bound == (None, None):
-            raise ValueError(f"{self.statement.id}: {what} has no bound; give at_least, at_most or both")
+            raise ValueError(
+                f"{self.statement.id}: {what} has no bound; give at_least, at_most or both"
+            )
         self._add(self._ratios().evidence(self.statement.id, kind, what, one, other, bound))
 
     def _add(self, evidence: Evidence) -> None:
@@ -193,7 +210,7 @@ class Claim:
 
 
 def plain(value: Any) -> Any:
-    """Return `value` as JSON can hold it: NumPy arrays and scalars, tuples and fractions unwrapped."""
+    """Return `value` as JSON holds it: no NumPy arrays or scalars, no tuples, no fractions."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (list, tuple)):
@@ -201,6 +218,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     return value if value is None or isinstance(value, (bool, int, float, str)) else float(value)
+
+
+def _finite(value: Any) -> Any:
+    """Return `value` with NaN and infinities spelled out, which JSON cannot hold."""
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def described(evidence: Evidence) -> str:
@@ -215,7 +239,8 @@ def described(evidence: Evidence) -> str:
     low, high = evidence.interval or (0.0, 0.0)
     return (
         f"{evidence.what} is {evidence.value:.3g}, 99 % interval {low:.3g}..{high:.3g}, "
-        f"outside {spelled(evidence.bound)}, {evidence.kind} on {evidence.device} ({evidence.clock})"
+        f"outside {spelled(evidence.bound)}; "
+        f"{evidence.kind} on {evidence.device} ({evidence.clock})"
     )
 
 

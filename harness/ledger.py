@@ -13,8 +13,10 @@ WORST_FIRST: Final = (Verdict.BROKEN, Verdict.UNDECIDED, Verdict.REFUTED, Verdic
 class Phase(Protocol):
     """What pytest reports of the setup, call or teardown of a test."""
 
-    outcome: str
-    longrepr: Any
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def longrepr(self) -> Any: ...
 
 
 def entry(
@@ -27,7 +29,8 @@ def entry(
     notes = list(claim.notes) if claim else []
     if "failed" in outcomes:
         verdict = Verdict.BROKEN
-        notes += [_reason(phase) for phase in phases.values() if phase.outcome == "failed"]
+        if not (claim and claim.broken):
+            notes += [_reason(phase) for phase in phases.values() if phase.outcome == "failed"]
     elif "skipped" in outcomes or claim is None:
         verdict = Verdict.UNDECIDED
         notes += [_reason(phase) for phase in phases.values() if phase.outcome == "skipped"]

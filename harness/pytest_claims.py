@@ -12,7 +12,8 @@ from typing import Any, Final
 import pytest
 
 from harness import report
-from harness.claims import Claim, Statement, Verdict, statement
+from harness.claims import Claim, Statement, statement
+from harness.devices.cuda import DeadContext
 from harness.ledger import entry, merged
 from harness.rig import Rig
 
@@ -20,7 +21,6 @@ RIG: Final = pytest.StashKey[Rig]()
 STATEMENT: Final = pytest.StashKey[Statement]()
 CLAIM: Final = pytest.StashKey[Claim]()
 PHASES: Final = pytest.StashKey[dict[str, pytest.TestReport]]()
-ENTRIES: Final = pytest.StashKey[list[dict[str, Any]]]()
 PROPERTY: Final = "claim"
 
 
@@ -38,7 +38,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         except (TypeError, ValueError) as error:
             raise pytest.UsageError(f"{test}: {error}") from None
         if stated.setdefault(found.id, test) != test:
-            raise pytest.UsageError(f"claim {found.id} is stated twice: by {stated[found.id]} and by {test}")
+            raise pytest.UsageError(
+                f"claim {found.id} is stated twice: by {stated[found.id]} and by {test}"
+            )
         item.stash[STATEMENT] = found
 
 
@@ -48,16 +50,21 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     result = yield
     if STATEMENT in item.stash and not (CLAIM in item.stash and item.stash[CLAIM].evidence):
         pytest.fail(
-            f"{item.stash[STATEMENT].id} brings no evidence: use claim.counted, claim.timed or claim.cause",
+            f"{item.stash[STATEMENT].id} brings no evidence: "
+            "use claim.counted, claim.timed or claim.cause",
             pytrace=False,
         )
     return result
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attach what became of the claim to the last report of its test."""
     phase = yield
+    if call.excinfo and isinstance(call.excinfo.value, DeadContext):
+        item.session.shouldstop = f"{item.nodeid}: {call.excinfo.value}"
     phases = item.stash.setdefault(PHASES, {})
     phases[phase.when] = phase
     if phase.when == "teardown" and STATEMENT in item.stash:
@@ -76,12 +83,14 @@ class Collector:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.entries: list[dict[str, Any]] = []
+        self.entries: list[tuple[tuple[str, int], dict[str, Any]]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the entry of a finished test."""
         if report.when == "teardown":
-            self.entries += [json.loads(v) for name, v in report.user_properties if name == PROPERTY]
+            file, line, _ = report.location
+            found = [json.loads(str(v)) for name, v in report.user_properties if name == PROPERTY]
+            self.entries += [((file, line or 0), entry) for entry in found]
 
     @pytest.hookimpl(tryfirst=True)  # before pytest-benchmark, whose regression check may raise
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -89,7 +98,9 @@ class Collector:
         if not self.entries:
             return
         rig = self.config.stash[RIG]
-        ledger = report.Ledger(rig.described(), merged(self.entries))
+        # xdist brings them in any order; the source has the one to read them in
+        rows = [row for _, row in sorted(self.entries, key=lambda entry: entry[0])]
+        ledger = report.Ledger(rig.described(), merged(rows))
         problems = report.write(ledger, self.config.rootpath / "build")
         report.show(terminalreporter, ledger, [*rig.problems, *problems])
 
@@ -99,6 +110,3 @@ def pytest_configure(config: pytest.Config) -> None:
     """Collect entries unless this process only runs tests for another."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Collector(config), "claims-collector")
-
-
-__all__ = ["CLAIM", "RIG", "STATEMENT", "Verdict"]

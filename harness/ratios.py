@@ -66,14 +66,17 @@ class Recorded:
         bound: Bound,
     ) -> Evidence:
         """Look numerator / denominator up; a recording of other workloads is not used."""
-        recorded = self._baseline and self._baseline.pairs(claim, what)
+        recorded = self._baseline.pairs(claim, what) if self._baseline else None
         if self._baseline is None or recorded is None:
             return Evidence("recorded", NOTHING_RECORDED, None, what, None, bound, of=kind)
         if (recorded["numerator"], recorded["denominator"]) != (numerator.name, denominator.name):
-            where = f"{self._baseline.label}, but of {recorded['numerator']} / {recorded['denominator']}"
+            others = f"{recorded['numerator']} / {recorded['denominator']}"
+            where = f"{self._baseline.label}, but of {others}"
             return Evidence("recorded", where, None, what, None, bound, of=kind)
         pairs = [(a, b) for a, b in recorded["seconds"]]
-        return _judged("recorded", self._baseline.label, recorded["clock"], what, pairs, bound, kind)
+        return _judged(
+            "recorded", self._baseline.label, recorded["clock"], what, pairs, bound, kind
+        )
 
 
 def _judged(

@@ -1,4 +1,4 @@
-"""What one run works with: the device, the emulated device, the recordings; each opened on first use."""
+"""What one run works with: two devices and the recordings, each opened on first use."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from harness import baselines, devices
-from harness.baselines import Baseline, BaselineError
+from harness.baselines import Baseline
 from harness.devices import Device, NoGPU, TimedDevice
 from harness.ratios import Measured, Recorded
 from harness.workbench import Workbench
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 class Rig:
@@ -82,7 +86,7 @@ class Rig:
 
     @cached_property
     def recorded(self) -> Baseline | None:
-        """The recording to judge from: of --baseline-gpu, else of this GPU, else the newest of any."""
+        """The recording to judge from: --baseline-gpu, else this GPU, else the newest of any."""
         if self._baseline_gpu:
             return baselines.recorded(self.stored, self.problems, self._baseline_gpu)
         own = baselines.newest(self.folder, self.problems, with_pairs=True) if self.folder else None
@@ -98,6 +102,17 @@ class Rig:
         """The newest baseline of this GPU."""
         return baselines.newest(self.folder, self.problems) if self.folder else None
 
+    @property
+    def peak(self) -> float | None:
+        """The memory's peak in bytes/s, if the device knows it."""
+        return getattr(self.timed, "peak_bandwidth", None)
+
+    @cached_property
+    def copy_rate(self) -> float | None:
+        """What a plain copy reaches in this session, bytes/s, measured once."""
+        copy = getattr(self.timed, "copy_bandwidth", None)
+        return copy() if copy else None
+
     def described(self) -> dict[str, Any]:
         """Return what the reports say of the device: name, clock, telemetry, which recording."""
         source = self.baseline if self.times else self.recorded
@@ -105,17 +120,34 @@ class Rig:
             "name": self.device.name,
             "architecture": self.device.architecture,
             "clock": self.timed.clock if self.timed else None,
+            "clock_reason": getattr(self.timed, "clock_reason", None),
             "baseline": str(source.path.relative_to(self.stored)) if source else None,
         }
         return facts | ({"no_gpu": self.no_gpu} if self.no_gpu else {}) | self.telemetry()
 
+    def header(self) -> list[str]:
+        """Return the lines on top of a run."""
+        facts = self.described()
+        name = f"{facts['name']} ({facts['architecture']}, {self.device.multiprocessors} SMs)"
+        if self.timed:
+            driver = f", driver {facts['driver']}" if facts.get("driver") else ""
+            why = f" ({facts['clock_reason']})" if facts.get("clock_reason") else ""
+            lines = [f"device: {name}, clock {self.timed.clock}{why}{driver}"]
+        else:
+            lines = [f"device: {name}: it counts, and has no clock ({_first_line(self.no_gpu)})"]
+        return [*lines, f"baseline: {facts['baseline'] or self._how_to_record()}", *self.problems]
+
+    def _how_to_record(self) -> str:
+        where = f"none for {self.device.name}" if self.timed else "none with pairs"
+        return (
+            f"{where}; record one on a GPU: `tox -e record`, "
+            "then `python -m harness.baselines promote build/baseline.json`"
+        )
+
     def telemetry(self) -> dict[str, Any]:
-        """Return driver, clocks, power and temperature as the driver reports them now; {} without a GPU."""
+        """Return driver, clocks, power and temperature as they are now; {} without a GPU."""
         if not self.timed:
             return {}
         from harness.devices import telemetry
 
-        return dict(telemetry.state())
-
-
-__all__ = ["BaselineError", "Rig"]
+        return dict(telemetry.state(getattr(self.timed, "bus_id", None)))

@@ -1,4 +1,4 @@
-"""Compare two launches: interleaved cold pairs, and an exact interval for the median of their ratio.
+"""Compare two launches: cold pairs, and an exact interval for the median of their ratio.
 
 Both launches of a pair run within a millisecond or so, in random order. Clocks, temperature and
 neighbours then move both alike and leave the ratio alone.
@@ -124,10 +124,12 @@ def sample(device: TimedDevice, launch: Launch) -> float:
 def refuse_implausible(
     seconds: float, size: int = 0, peak: float | None = None, what: object = "a sample"
 ) -> None:
-    """Raise ImplausibleTime unless `seconds` is positive and `size` bytes fit the `peak` (bytes/s)."""
+    """Raise ImplausibleTime unless positive and no faster than `size` bytes at `peak` (bytes/s)."""
     name = what.kernel if isinstance(what, Launch) else what
     if not math.isfinite(seconds):
-        raise ImplausibleTime(f"{name} took {seconds} s: the clock returned no time; nothing was measured")
+        raise ImplausibleTime(
+            f"{name} took {seconds} s: the clock returned no time; nothing was measured"
+        )
     if seconds <= 0:
         raise ImplausibleTime(
             f"{name} took {seconds} s: the clock was read before the kernel ended, "
@@ -135,9 +137,9 @@ def refuse_implausible(
         )
     if peak and size / seconds > peak:
         raise ImplausibleTime(
-            f"{name} moved {size} bytes in {seconds * 1e6:.3f} us = {size / seconds / 1e9:.0f} GB/s, above "
-            f"the {peak / 1e9:.0f} GB/s of the memory: the input was still in L2, the loads were "
-            "compiled away, or Launch.bytes is too large"
+            f"{name} moved {size} bytes in {seconds * 1e6:.3f} us, "
+            f"{size / seconds / 1e9:.0f} GB/s, above the {peak / 1e9:.0f} GB/s of the memory: "
+            "the input was still in L2, the loads were compiled away, or Launch.bytes is too large"
         )
 
 
@@ -147,7 +149,7 @@ def buy_pairs(
     """Measure pairs until their interval clears `bound`, or until the budget is spent.
 
     `measure(count, seed)` returns `count` new pairs. The number of pairs doubles from look to look
-    (16, 32, 64, 128, 256), so that five looks at 99 % keep a wrong verdict on either side below 2.5 %.
+    (16, 32, 64, 128, 256): five looks at 99 % keep a wrong verdict below 2.5 % on each side.
     """
     pairs = measure(min(FIRST_PAIRS, budget.pairs), seed)
     while ratio(pairs).against(bound) == "straddles":

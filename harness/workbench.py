@@ -13,7 +13,7 @@ KEPT: Final = 4
 
 
 class Workbench:
-    """The workloads of one session on one device; the last few stay prepared, older ones are freed."""
+    """The workloads of one session on one device; the last few used stay prepared."""
 
     def __init__(self, device: TimedDevice, kept: int = KEPT) -> None:
         self.device = device
@@ -46,10 +46,13 @@ class Workbench:
         budget: Budget,
         seed: int,
     ) -> list[Pair]:
-        """Return pairs of seconds, enough to clear `bound` if the budget allows; checked before and after."""
+        """Return pairs of seconds, enough to clear `bound` if the budget allows."""
         first, second = self.launch(numerator), self.launch(denominator)
         pairs = buy_pairs(
-            lambda count, seed: measure_pairs(self.device, first, second, count, seed), bound, budget, seed
+            lambda count, seed: measure_pairs(self.device, first, second, count, seed),
+            bound,
+            budget,
+            seed,
         )
         _check((first, second))
         return pairs

@@ -8,6 +8,7 @@
 //   reduce_v6         the last rounds by shuffle            two barriers fewer, same bytes in flight
 //   reduce_v7         one float4 per load                   16 bytes in flight per thread
 //   reduce_v5_float4  V5's tree, V7's load                  as fast as V7: the load is what counts
+//   atomic_alone      V4's atomic and nothing else          what one contended atomic costs
 //
 // The rungs stand as the seminar published them (V7 with the type that compiles): int n, blockDim.x in the
 // loops, the unsigned grid stride. A counterfactual is a rung with one of these defines and nothing else changed:
@@ -204,4 +205,10 @@ extern "C" __global__ void reduce_v7(const float4* __restrict__ x4, float* out, 
         sum = warp_reduce_sum(sum);
         if (lane == 0) atomicAdd(out, sum);
     }
+}
+
+// What is left of reduce_v4 without its loads, its tree and its barriers.
+extern "C" __global__ void atomic_alone(float* out)
+{
+    if (threadIdx.x == 0) atomicAdd(out, 1.0f);
 }

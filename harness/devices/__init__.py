@@ -6,11 +6,10 @@ launches, so a property tested on one runs on the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from kernels import Kernel
@@ -28,7 +27,7 @@ class Array(Protocol):
     def __getitem__(self, index: slice) -> Array: ...
 
 
-class Device(Protocol):
+class Device(Hashable, Protocol):
     """What a suite may ask of a device."""
 
     name: str
@@ -44,8 +43,10 @@ class Device(Protocol):
     def get(self, array: Array) -> NDArray[Any]:
         """Copy `array` back, once all launches before it are done."""
 
-    def launch(self, kernel: Kernel, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
-        """Run `kernel` on `grid` blocks of `block` threads, `shared` bytes of dynamic memory each."""
+    def launch(
+        self, kernel: Kernel, grid: int, block: int, *arguments: Any, shared: int = 0
+    ) -> None:
+        """Run `kernel` on `grid` blocks of `block` threads and `shared` bytes of dynamic memory."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Turn the arguments of a launch into the scalars a kernel reads, or refuse them by name.
 
-A kernel reads raw bits. It knows nothing of dtypes, strides or alignment, so whatever is wrong with an
-argument must be found here: on a GPU the symptom would be a wrong sum or a dead context.
+A kernel reads raw bits. It knows nothing of dtypes, strides or alignment, so whatever is wrong with
+an argument must be found here: on a GPU the symptom would be a wrong sum or a dead context.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from kernels import Kernel, Parameter, parameters
 
-SCALARS: Final = {
+SCALARS: Final[dict[str, type[Any]]] = {
     "int": np.int32,
     "unsigned": np.uint32,
     "unsigned int": np.uint32,
@@ -55,6 +55,30 @@ def pack(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[np.generic, ...]:
     )
 
 
+def vector_size(kernel: Kernel, array: Any) -> int:
+    """Return the elements of `array`, which is to be the first argument of `kernel`.
+
+    Raises
+    ------
+    ArgumentError
+        It is no device memory, or has another number of dimensions.
+    """
+    where = f"argument {parameters(kernel)[0].name!r} of {kernel}"
+    shape: tuple[int, ...] = _interface(where, array)["shape"]
+    if len(shape) != 1:
+        raise ArgumentError(f"{where} has the shape {shape}: pass one dimension, such as x.ravel()")
+    return shape[0]
+
+
+def _interface(where: str, array: Any) -> dict[str, Any]:
+    found: dict[str, Any] | None = getattr(array, "__cuda_array_interface__", None)
+    if found is None:
+        raise ArgumentError(
+            f"{where} is {_describe(array)}, the kernel reads device memory: use device.put"
+        )
+    return found
+
+
 def _scalar(kernel: Kernel, parameter: Parameter, value: Any) -> np.generic:
     where = f"argument {parameter.name!r} of {kernel}"
     dtype = SCALARS[parameter.type]
@@ -66,7 +90,9 @@ def _scalar(kernel: Kernel, parameter: Parameter, value: Any) -> np.generic:
             )
         return value
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise ArgumentError(f"{where} is {_describe(value)}, the kernel reads {parameter.type}: pass an int")
+        raise ArgumentError(
+            f"{where} is {_describe(value)}, the kernel reads {parameter.type}: pass an int"
+        )
     limits = np.iinfo(dtype)
     if not limits.min <= int(value) <= limits.max:
         raise ArgumentError(
@@ -78,14 +104,12 @@ def _scalar(kernel: Kernel, parameter: Parameter, value: Any) -> np.generic:
 
 def _pointer(kernel: Kernel, parameter: Parameter, array: Any) -> np.generic:
     where = f"argument {parameter.name!r} of {kernel}"
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is None:
-        raise ArgumentError(f"{where} is {_describe(array)}, the kernel reads device memory: use device.put")
+    interface = _interface(where, array)
     address = int(interface["data"][0])
     if interface.get("strides") is not None and not _contiguous(interface):
         raise ArgumentError(
-            f"{where} at {address:#x} has strides {interface['strides']}, the kernel reads consecutive "
-            "elements: pass a contiguous copy"
+            f"{where} at {address:#x} has strides {interface['strides']}, "
+            "the kernel reads consecutive elements: pass a contiguous copy"
         )
     base = parameter.type.removesuffix("*").strip()
     if base in POINTERS:
@@ -109,15 +133,16 @@ def _check_elements(where: str, base: str, interface: dict[str, Any], address: i
         )
     if address % (width * dtype.itemsize):
         raise ArgumentError(
-            f"{where} at {address:#x} is not {width * dtype.itemsize}-byte aligned, the kernel reads {base}: "
-            "pass a copy, or start the view at a multiple of "
-            f"{width} elements"
+            f"{where} at {address:#x} is not {width * dtype.itemsize}-byte aligned, the kernel "
+            f"reads {base}: pass a copy, or start the view at a multiple of {width} elements"
         )
 
 
 def _contiguous(interface: dict[str, Any]) -> bool:
     expected = np.dtype(interface["typestr"]).itemsize
-    for length, stride in zip(reversed(interface["shape"]), reversed(interface["strides"]), strict=True):
+    for length, stride in zip(
+        reversed(interface["shape"]), reversed(interface["strides"]), strict=True
+    ):
         if length > 1 and stride != expected:
             return False
         expected *= length

@@ -1,4 +1,4 @@
-"""Two clocks for one kernel or copy: the driver's activity records (CUPTI), else a pair of CUDA events.
+"""Two clocks for one kernel or copy: the driver's activity records (CUPTI), or two CUDA events.
 
 A record holds when the GPU began and ended the kernel. Two events also hold what lies between them:
 2.4 us more on an H200 when the launch is queued behind work, 10 us when it is not.
@@ -21,7 +21,7 @@ class ClockError(RuntimeError):
 
 
 class Clock(Protocol):
-    """Times one run of something on the GPU; `flush` is queued before it and is never part of it."""
+    """Times one run on the GPU; `flush` is queued before it and is never part of it."""
 
     name: str
     why: str
@@ -44,7 +44,7 @@ class Record:
 class CuptiClock:
     """Reads the activity records of a window that is open for one run.
 
-    Outside the window nothing is recorded: an ordinary launch costs nothing and leaves nothing behind.
+    Outside it nothing is recorded: an ordinary launch costs nothing and leaves nothing behind.
     """
 
     name = "cupti"
@@ -100,8 +100,8 @@ class CuptiClock:
         if [record.name for record in records] != [name]:
             seen = ", ".join(record.name for record in records) or "nothing"
             raise ClockError(
-                f"one run of {name} was to be timed, CUPTI recorded {seen}: launch from one thread, "
-                "and let no other library use the GPU in this process meanwhile"
+                f"one run of {name} was to be timed, CUPTI recorded {seen}: launch from one "
+                "thread, and let no other library use the GPU in this process meanwhile"
             )
         return records[0].nanoseconds * 1e-9
 
@@ -128,8 +128,8 @@ class EventClock:
             if self._queue(flushes, flush, run):
                 return float(self._elapsed(self._start, self._end)) * 1e-3
         raise ClockError(
-            f"the GPU finished {FLUSHES[-1]} flushes of L2 before the host had queued {name}, so the events "
-            "would time the host: free the host's processor, or install CUPTI (pip install cupti-python)"
+            f"the GPU finished {FLUSHES[-1]} flushes of L2 before the host had queued {name}, so "
+            "the events would time the host: free its processor, or install CUPTI (cupti-python)"
         )
 
     def copy(self, flush: Action, run: Action) -> float:
@@ -143,7 +143,7 @@ class EventClock:
         return self.kernel(flush, run, "the copy")
 
     def _queue(self, flushes: int, flush: Action, run: Action) -> bool:
-        """Queue the flushes, event, run, event; say whether the first event was still to come then."""
+        """Queue flushes, event, run, event; say whether the first event was then still to come."""
         for _ in range(flushes):
             flush()
         self._start.record()
@@ -169,6 +169,6 @@ def choose(cuda: Any, probe: Action, name: str) -> Clock:
         install = f"pip install 'cupti-python~={major}.0'"
         return EventClock(cuda, f"CUPTI cannot be imported ({error}): {install}")
     except Exception as error:
-        # Whatever CUPTI answers (another profiler is attached, no permission, an older driver), events work.
+        # Another profiler is attached, no permission, an old driver: whatever it is, events work.
         return EventClock(cuda, f"CUPTI does not work here ({error}): is a profiler attached?")
     return clock

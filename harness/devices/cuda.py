@@ -1,4 +1,4 @@
-"""A GPU through CuPy: memory, launches of NVRTC's machine code, and the time of one kernel with a cold L2.
+"""A GPU through CuPy: memory, launches of NVRTC's machine code, the time of one kernel.
 
 CuPy only moves bytes and launches here. None of its array operations is used: they would compile
 kernels of their own, run them beside ours, and fill a cache in the user's home.
@@ -6,7 +6,6 @@ kernels of their own, run them beside ours, and fill a cache in the user's home.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,24 +15,25 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from harness.devices import Array, Launch, NoGPU
+from harness.devices import Array, Launch
 from harness.devices.arguments import pack
 from harness.devices.clocks import Clock, choose
+from harness.devices.driver import open_cupy
 from kernels import Binary, Kernel, compile_kernel, compile_source
 
 SOURCE: Final = Path(__file__).with_name("cuda.cu")
 FLUSH: Final = "read_all"
 FLUSH_BLOCK: Final = 256
+FLUSH_THREADS: Final = 2048  # per multiprocessor
+FLUSH_LOAD: Final = 16  # bytes
 NAN_BYTE: Final = 0xFF  # a float of any size whose bytes are all 0xFF is NaN
 POISON_BYTE: Final = 0xA5
-STATIC_SHARED_LIMIT: Final = 48 * 1024  # above this a kernel must ask
 COPY_BYTES: Final = 1 << 28
 COPY_SAMPLES: Final = 11
 
-# CUDA's error codes that mean "no GPU", and no others do.
-STUB_LIBRARY, INSUFFICIENT_DRIVER, NO_DEVICE = 34, 35, 100
-# CUDA's device attributes.
-MEMORY_CLOCK_KHZ, MEMORY_BUS_BITS = 36, 37
+# CUDA's numbers of two device attributes.
+MEMORY_CLOCK_KHZ: Final = 36
+MEMORY_BUS_BITS: Final = 37
 
 
 class Refused(RuntimeError):
@@ -41,7 +41,7 @@ class Refused(RuntimeError):
 
 
 class DeadContext(RuntimeError):
-    """A kernel broke the context: every later CUDA call of this process fails, so the session must end."""
+    """A kernel broke the context: every later CUDA call of this process fails; end the session."""
 
 
 class CudaDevice:
@@ -72,7 +72,8 @@ class CudaDevice:
         self._cupy, self._runtime, self._driver = cupy, cupy.cuda.runtime, cupy.cuda.driver
         self._errors = (self._runtime.CUDARuntimeError, self._driver.CUDADriverError)
         self._death, self._last_launch = "", "none"
-        self._functions: dict[Kernel, Callable[..., None]] = {}
+        self._dynamic_shared = self._driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self._modules: dict[tuple[object, ...], Any] = {}
         self._describe()
         self._flush = self._make_flush()
         self._clock: Clock = choose(cupy.cuda, self._flush, FLUSH)
@@ -85,8 +86,10 @@ class CudaDevice:
         self.multiprocessors = int(properties["multiProcessorCount"])
         self.l2_bytes = int(properties["l2CacheSize"])
         self.bus_id = str(self._runtime.deviceGetPCIBusId(0))
-        self._threads = int(properties["maxThreadsPerBlock"])
-        self._shared = int(properties["sharedMemPerBlockOptin"])
+        self._limits = (
+            f"a block of this GPU has at most {properties['maxThreadsPerBlock']} threads "
+            f"and {properties['sharedMemPerBlockOptin']} bytes"
+        )
         hertz = self._runtime.deviceGetAttribute(MEMORY_CLOCK_KHZ, 0) * 1000
         self.peak_bandwidth = hertz * 2 * self._runtime.deviceGetAttribute(MEMORY_BUS_BITS, 0) / 8
 
@@ -113,8 +116,12 @@ class CudaDevice:
             values: NDArray[Any] = self._cupy.asnumpy(array)
         return values
 
-    def launch(self, kernel: Kernel, grid: int, block: int, *arguments: Any, shared: int = 0) -> None:
-        """Queue `kernel` on `grid` blocks of `block` threads, `shared` bytes of dynamic memory each.
+    def launch(
+        self, kernel: Kernel, grid: int, block: int, *arguments: Any, shared: int = 0
+    ) -> None:
+        """Queue `kernel` on `grid` blocks of `block` threads, without waiting for it.
+
+        `shared` is the dynamic shared memory of a block, in bytes.
 
         Raises
         ------
@@ -147,10 +154,10 @@ class CudaDevice:
         """
         source = self._filled(COPY_BYTES, np.uint8, POISON_BYTE)
         target = self._filled(COPY_BYTES, np.uint8, POISON_BYTE)
-        to, start = (array.__cuda_array_interface__["data"][0] for array in (target, source))
 
         def run() -> None:
-            self._runtime.memcpyAsync(to, start, COPY_BYTES, self._runtime.memcpyDeviceToDevice, 0)
+            ends = _address(target), _address(source)
+            self._runtime.memcpyAsync(*ends, COPY_BYTES, self._runtime.memcpyDeviceToDevice, 0)
 
         with self._guard("copying on the GPU"):
             seconds = [self._clock.copy(self._flush, run) for _ in range(COPY_SAMPLES)]
@@ -167,58 +174,44 @@ class CudaDevice:
         self, kernel: Kernel, grid: int, block: int, arguments: tuple[Any, ...], shared: int
     ) -> Callable[[], None]:
         """Return the launch with everything done that can be done before it."""
-        what = f"{kernel} on {grid} blocks of {block} threads with {shared} bytes of dynamic shared memory"
-        if grid < 1 or block < 1:  # CuPy would launch one of each
+        what = f"{kernel} on {grid} x {block} threads, {shared} bytes of dynamic shared memory"
+        if min(grid, block) < 1:  # CuPy would round both up to one
             raise Refused(f"{what}: a launch needs at least one block of one thread")
-        function = self._function(kernel)
         packed = pack(kernel, arguments)
+        with self._guard(what, self._limits):
+            function = self._function(kernel)
+            if shared:
+                self._driver.funcSetAttribute(function.ptr, self._dynamic_shared, shared)
 
         def run() -> None:
-            limits = f"a block of this GPU has at most {self._threads} threads and {self._shared} bytes"
-            with self._guard(what, limits):
-                if shared > STATIC_SHARED_LIMIT:
-                    self._allow_shared(function, shared)
+            with self._guard(what, self._limits):
                 function((grid,), (block,), packed, shared)
             self._last_launch = what
 
         return run
 
-    def _allow_shared(self, function: Any, shared: int) -> None:
-        attribute = self._driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        self._driver.funcSetAttribute(function.ptr, attribute, shared)
-
-    def _function(self, kernel: Kernel) -> Callable[..., None]:
-        if kernel not in self._functions:
-            self._functions[kernel] = self._load(compile_kernel(kernel, self.architecture), kernel.name)
-        return self._functions[kernel]
-
-    def _load(self, binary: Binary, name: str) -> Callable[..., None]:
-        # The cubin, never the PTX: a driver refuses PTX of a toolkit newer than itself.
-        from cupy.cuda.function import Module
-
-        with self._guard(f"loading {name}"):
-            module = Module()
-            module.load(binary.cubin)
-            function: Callable[..., None] = module.get_function(name)
-        return function
+    def _function(self, kernel: Kernel) -> Any:
+        key = kernel.source, kernel.defines
+        if key not in self._modules:
+            self._modules[key] = _load(compile_kernel(kernel, self.architecture))
+        return self._modules[key].get_function(kernel.name)
 
     def _make_flush(self) -> Callable[[], None]:
         """Return a launch that reads twice the size of L2, so that nothing else is left in it.
 
-        It must not write: dirty lines would be written back inside the next kernel (+14 % on one of
-        62 us on an H200).
+        It must not write: dirty lines would be written back inside the next kernel (+14 % on one
+        of 62 us on an H200).
         """
         size = 2 * self.l2_bytes
-        buffer = self._filled(size, np.uint8, POISON_BYTE)
-        out = self._filled(1, np.uint32, POISON_BYTE)
-        addresses = [np.uint64(array.__cuda_array_interface__["data"][0]) for array in (buffer, out)]
-        function = self._load(compile_source(SOURCE, (), self.architecture), FLUSH)
-        grid = self.multiprocessors * 2048 // FLUSH_BLOCK
+        memory = self._filled(size, np.uint8, POISON_BYTE), self._filled(1, np.uint32, POISON_BYTE)
+        addresses = [np.uint64(_address(array)) for array in memory]
+        function = _load(compile_source(SOURCE, (), self.architecture)).get_function(FLUSH)
+        grid = self.multiprocessors * FLUSH_THREADS // FLUSH_BLOCK
+        self._flush_memory = memory  # the launch knows only addresses
 
         def flush() -> None:
-            function((grid,), (FLUSH_BLOCK,), (*addresses, np.int32(size // 16)))
+            function((grid,), (FLUSH_BLOCK,), (*addresses, np.int32(size // FLUSH_LOAD)))
 
-        flush.memory = buffer, out  # type: ignore[attr-defined]  # keeps both alive
         return flush
 
     @contextmanager
@@ -238,57 +231,21 @@ class CudaDevice:
             self._runtime.deviceSynchronize()
         except self._errors:
             self._death = (
-                f"the GPU's context is dead ({error}); the last launch was {self._last_launch}. Every later "
-                "CUDA call of this process fails too: end this session, then run that test alone, "
-                "on the emulated device or under compute-sanitizer"
+                f"the GPU's context is dead ({error}); the last launch was {self._last_launch}. "
+                "Every later CUDA call of this process fails too: end this session, then run that "
+                "launch alone, on the emulated device or under compute-sanitizer"
             )
             raise DeadContext(self._death) from error
 
 
-def open_cupy() -> Any:
-    """Import CuPy and make the first visible GPU current.
+def _load(binary: Binary) -> Any:
+    # The cubin, never the PTX: a driver refuses PTX of a toolkit newer than itself.
+    from cupy.cuda.function import Module
 
-    Raises
-    ------
-    NoGPU
-        CuPy, the driver or the GPU is missing, or CuPy is too new for the driver.
-    """
-    try:
-        import cupy
-    except ImportError as error:
-        raise NoGPU(
-            f"CuPy cannot be imported ({error}): install the one wheel of the driver's CUDA version "
-            "(nvidia-smi shows it), cupy-cuda13x or cupy-cuda12x"
-        ) from error
-    try:
-        cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        reason = _why_none(cupy.cuda.runtime, error.status)
-        if reason is None:
-            raise
-        raise NoGPU(reason) from error
-    cupy.cuda.Device(0).use()
-    return cupy
+    module = Module()
+    module.load(binary.cubin)
+    return module
 
 
-def _why_none(runtime: Any, status: int) -> str | None:
-    """Return why there is no GPU, and what to do; None if that is not what the error says."""
-    driver = runtime.driverGetVersion()
-    if status not in (STUB_LIBRARY, INSUFFICIENT_DRIVER, NO_DEVICE):
-        return None
-    if not driver or status == STUB_LIBRARY:
-        return "no NVIDIA driver is loaded: install one, until nvidia-smi lists the GPU"
-    if status == INSUFFICIENT_DRIVER:
-        return (
-            f"the driver supports CUDA {_version(driver)}, CuPy was built for "
-            f"{_version(runtime.runtimeGetVersion())}: install cupy-cuda{driver // 1000}x in place of "
-            "this CuPy, or update the driver"
-        )
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if hidden is not None:
-        return f"CUDA_VISIBLE_DEVICES={hidden!r} hides every GPU: unset it, or name one (0 is the first)"
-    return "the driver sees no GPU: check nvidia-smi; a container must be given the GPU (--gpus all)"
-
-
-def _version(number: int) -> str:
-    return f"{number // 1000}.{number % 1000 // 10}"
+def _address(array: Array) -> int:
+    return int(array.__cuda_array_interface__["data"][0])

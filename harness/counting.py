@@ -1,0 +1,88 @@
+"""How many bytes an SM has in flight, from a kernel's compiled code; Little's law does the rest.
+
+Bytes in flight of an SM = bytes a thread can ask for before it must wait x resident threads.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from functools import cache
+from typing import Final
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from harness.devices.emulator.operations import DTYPES, elements, source_registers, target_registers
+from harness.devices.emulator.ptx import Instruction, parse
+from kernels import Kernel, compile_kernel
+
+# One SM from compute capability 8.0 on, but for 8.6, 8.9 and 12.x
+# (CUDA C++ Programming Guide, technical specifications per compute capability).
+MAX_THREADS: Final = 2048
+MAX_BLOCKS: Final = 32
+REGISTERS: Final = 65536
+REGISTER_UNIT: Final = 256  # registers a warp gets at a time
+WARP: Final = 32
+REGISTER_COUNT: Final = 0x2F  # the attribute of .nv.info that holds (symbol, registers)
+
+
+def bytes_in_flight(kernel: Kernel, block: int, architecture: str) -> int:
+    """Return the bytes that one SM full of `kernel` can have on the way from memory."""
+    return bytes_per_thread(kernel, architecture) * resident_threads(kernel, block, architecture)
+
+
+@cache
+def bytes_per_thread(kernel: Kernel, architecture: str) -> int:
+    """Return the most bytes of loads that a thread can issue before it needs the first.
+
+    These are the loads of one basic block whose addresses need no other load of that block. The
+    compiler may issue them together as long as no store or barrier stands between.
+    """
+    entry = parse(compile_kernel(kernel, architecture).ptx)[kernel.name]
+    return max(_independent_loads(block) for block in entry.blocks)
+
+
+def _independent_loads(block: Iterable[Instruction]) -> int:
+    most, together = 0, 0
+    loaded: set[str] = set()
+    for instruction in block:
+        targets, depends = target_registers(instruction), source_registers(instruction) & loaded
+        loads = instruction.opcode == "ld" and "global" in instruction.modifiers
+        if instruction.opcode in ("st", "atom", "red", "bar") or (loads and depends):
+            together, loaded = 0, set()
+        if loads:
+            size = DTYPES[instruction.types[-1]].itemsize
+            together += size * len(elements(instruction.operands[0]))
+            most = max(most, together)
+        loaded = loaded | targets if loads or depends else loaded - targets
+    return most
+
+
+@cache
+def registers_per_thread(kernel: Kernel, architecture: str) -> int:
+    """Return the registers the compiled kernel takes per thread, from its cubin."""
+    elf = ELFFile(io.BytesIO(compile_kernel(kernel, architecture).cubin))
+    sections = {section.name: section for section in elf.iter_sections()}
+    table = sections[".symtab"]
+    assert isinstance(table, SymbolTableSection)
+    symbols = [symbol.name for symbol in table.iter_symbols()]
+    info: bytes = sections[".nv.info"].data()
+    words = memoryview(info[: len(info) // 4 * 4]).cast("I")
+    at = 0
+    while at < len(words):  # format and attribute, then a size in bytes, or a value of 16 bits
+        kind, attribute, size = words[at] & 0xFF, words[at] >> 8 & 0xFF, words[at] >> 16
+        if attribute == REGISTER_COUNT and symbols[words[at + 1]] == kernel.name:
+            return words[at + 2]
+        at += 1 + (size // 4 if kind == 4 else 0)
+    raise LookupError(f"the cubin of {kernel} for {architecture} does not say its registers")
+
+
+def resident_threads(kernel: Kernel, block: int, architecture: str) -> int:
+    """Return the threads of `kernel` that one SM holds, if shared memory sets no limit."""
+    warps = -(-block // WARP)
+    per_warp = (
+        -(-registers_per_thread(kernel, architecture) * WARP // REGISTER_UNIT) * REGISTER_UNIT
+    )
+    blocks = min(MAX_THREADS // (warps * WARP), MAX_BLOCKS, REGISTERS // (per_warp * warps))
+    return blocks * block

@@ -1,0 +1,97 @@
+"""Each way to have no GPU is told apart, and a failure is none of them."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.devices import NoGPU
+from harness.devices.driver import open_cupy
+
+
+class CUDARuntimeError(RuntimeError):
+    def __init__(self, status: int) -> None:
+        super().__init__(f"cudaError {status}")
+        self.status = status
+
+
+class FakeRuntime:
+    """Counts no devices and fails with `status`; versions as CUDA gives them, 13020 for 13.2."""
+
+    CUDARuntimeError = CUDARuntimeError
+
+    def __init__(self, status: int, driver: int = 13000) -> None:
+        self.status, self.driver = status, driver
+
+    def getDeviceCount(self) -> int:
+        raise CUDARuntimeError(self.status)
+
+    def driverGetVersion(self) -> int:
+        return self.driver
+
+    def runtimeGetVersion(self) -> int:
+        return 13020
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def install(status: int, **versions: int) -> None:
+        cuda = SimpleNamespace(runtime=FakeRuntime(status, **versions))
+        monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return install
+
+
+def test_no_driver(runtime: Any) -> None:
+    runtime(35, driver=0)
+    with pytest.raises(NoGPU, match=r"no NVIDIA driver is loaded: install one, until nvidia-smi"):
+        open_cupy()
+
+
+def test_the_toolkits_stub_library_is_no_driver(runtime: Any) -> None:
+    runtime(34)
+    with pytest.raises(NoGPU, match="no NVIDIA driver is loaded"):
+        open_cupy()
+
+
+def test_a_driver_too_old_for_cupy_names_both_versions_and_the_wheel(runtime: Any) -> None:
+    runtime(35, driver=12020)
+    message = (
+        r"the driver supports CUDA 12\.2, CuPy was built for 13\.2: "
+        r"install cupy-cuda12x in place of this CuPy, or update the driver"
+    )
+    with pytest.raises(NoGPU, match=message):
+        open_cupy()
+
+
+def test_an_environment_variable_that_hides_every_gpu_is_named(
+    runtime: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime(100)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(NoGPU, match="CUDA_VISIBLE_DEVICES='' hides every GPU: unset it"):
+        open_cupy()
+
+
+def test_a_driver_without_a_gpu(runtime: Any) -> None:
+    runtime(100)
+    with pytest.raises(NoGPU, match=r"the driver sees no GPU: check nvidia-smi; a container"):
+        open_cupy()
+
+
+@pytest.mark.parametrize("status", [2, 46, 700, 802])
+def test_any_other_error_is_a_failure_not_an_absence(runtime: Any, status: int) -> None:
+    """Out of memory, in use by another process, illegal address, fabric not ready."""
+    runtime(status)
+    with pytest.raises(CUDARuntimeError):
+        open_cupy()
+
+
+def test_no_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(NoGPU, match=r"CuPy cannot be imported .*cupy-cuda13x or cupy-cuda12x"):
+        open_cupy()

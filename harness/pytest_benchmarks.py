@@ -1,0 +1,160 @@
+"""pytest-benchmark as storage and table for device times: it never measures here, it is told.
+
+Its timer is a clock that stands still until a measured sample moves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from harness.baselines import slug
+from harness.devices import Launch
+from harness.pytest_claims import RIG
+from harness.ratios import Measured
+from harness.rig import Rig
+
+DEFAULT_STORAGE: Final = "file://./.benchmarks"
+ROUNDS: Final = 20
+
+
+class DeviceClock:
+    """A clock in seconds that only `replay` moves."""
+
+    __name__ = "device_clock"  # pytest-benchmark stores the timer by name
+    now = 0.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+
+CLOCK: Final = DeviceClock()
+
+
+def replay(benchmark: Any, seconds: Iterable[float]) -> None:
+    """Give pytest-benchmark measured samples, bit for bit: each round starts at zero."""
+    samples = list(seconds)
+    remaining = iter(samples)
+
+    def start() -> None:
+        CLOCK.now = 0.0
+
+    def run() -> None:
+        CLOCK.now = next(remaining)
+
+    benchmark.pedantic(run, setup=start, rounds=len(samples))
+
+
+@pytest.hookimpl
+def pytest_configure(config: pytest.Config) -> None:
+    """Point the storage at this GPU's baselines, if the run compares or saves."""
+    if not config.pluginmanager.hasplugin("benchmark"):
+        config.pluginmanager.register(NoBenchmark(), "claims-no-benchmark")
+    elif config.getoption("benchmark_storage") == DEFAULT_STORAGE:
+        config.option.benchmark_storage = f"file://{_storage(config)}"
+
+
+class NoBenchmark:
+    """Stands in for pytest-benchmark under `-p no:benchmark`."""
+
+    @pytest.fixture
+    def benchmark(self) -> None:
+        """Skip: nothing could be stored."""
+        pytest.skip("pytest-benchmark is off")
+
+
+def _storage(config: pytest.Config) -> Path:
+    """Return the folder to compare with; pytest-benchmark creates what is missing, so it exists."""
+    wanted = any(config.getoption(f"benchmark_{name}") for name in ("compare", "save", "autosave"))
+    if wanted and not config.getoption("collectonly") and not hasattr(config, "workerinput"):
+        folder = config.stash[RIG].folder
+        if folder and folder.is_dir():
+            return folder
+    return config.rootpath / "build" / "benchmarks"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each benchmark the device clock; pytest-benchmark reads one mark, so they are merged."""
+    for item in items:
+        if "benchmark" in getattr(item, "fixturenames", ()):
+            settings: dict[str, Any] = {"timer": CLOCK, "disable_gc": True}
+            for mark in reversed(list(item.iter_markers("benchmark"))):
+                settings.update(mark.kwargs)
+            item.add_marker(pytest.mark.benchmark(**settings), append=False)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_benchmark_generate_machine_info(config: pytest.Config) -> dict[str, str]:
+    """Only what makes times incomparable; driver and clocks are facts of a recording."""
+    return {"gpu": config.stash[RIG].device.name}
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_benchmark_compare_machine_info(
+    config: pytest.Config, machine_info: dict[str, str], compared_benchmark: dict[str, Any]
+) -> None:
+    """Refuse to compare the times of two GPU models; a published table may be looked at."""
+    there, here = compared_benchmark["machine_info"].get("gpu"), machine_info["gpu"]
+    if config.stash[RIG].timed and there != here and not compared_benchmark.get("published"):
+        raise pytest.UsageError(
+            f"the baseline is of {there}, this is {here}: times of two models do not compare; "
+            f"record one here with `tox -e record` (baselines/{slug(here)}/)"
+        )
+    # pytest-benchmark's own check follows; it warns, and dies if run outside the root
+    compared_benchmark["machine_info"] = machine_info
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, Any]) -> None:
+    """Add the facts of the device, and the pairs that the claims were judged by."""
+    rig = config.stash[RIG]
+    output_json["device"] = rig.described()
+    output_json["pairs"] = rig.ratios.pairs if isinstance(rig.ratios, Measured) else {}
+
+
+def facts(rig: Rig, launch: Launch, seconds: float) -> dict[str, Any]:
+    """Return what is stored beside a time: the launch, its bandwidth, the state of the device."""
+    assert rig.timed
+    rate = launch.bytes / seconds
+    stored: dict[str, Any] = {
+        "kernel": str(launch.kernel),
+        "grid": launch.grid,
+        "block": launch.block,
+        "bytes": launch.bytes,
+        "GB/s": round(rate / 1e9, 1),
+        "clock": rig.timed.clock,
+    }
+    for label, peak in (("peak", rig.peak), ("measured copy", rig.copy_rate)):
+        if peak:
+            stored[f"percent of {label}"] = round(100 * rate / peak, 1)
+    return stored | rig.telemetry()
+
+
+def reading(rig: Rig, fullname: str) -> str:
+    """Return the recorded time of a benchmark in words, or that there is none."""
+    source = rig.recorded
+    found = source.benchmark(fullname) if source else None
+    if not (source and found):
+        return "no recording"
+    seconds = found["stats"]["median"]
+    rate = found.get("extra_info", {}).get("GB/s")
+    return f"recorded on {source.label}: {seconds * 1e6:.4g} us" + (
+        f", {rate} GB/s" if rate else ""
+    )
+
+
+def time_workload(rig: Rig, benchmark: Any, workload: Any) -> list[float]:
+    """Measure a workload and replay the samples, or skip with what is recorded."""
+    if not rig.times or not benchmark.enabled:
+        why = "nothing is timed in this run" if rig.timed else f"{rig.device.name} has no clock"
+        pytest.skip(f"{why}; {reading(rig, benchmark.fullname)}")
+    seconds = rig.workbench.rounds(workload, ROUNDS)
+    launch = rig.workbench.launch(workload)
+    benchmark.extra_info.update(facts(rig, launch, sorted(seconds)[len(seconds) // 2]))
+    replay(benchmark, seconds)
+    return seconds

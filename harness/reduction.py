@@ -1,0 +1,221 @@
+"""Launch a rung of the ladder on any array: what its published form cannot do is done here.
+
+A rung takes `int n`, adds into an output somebody zeroed, and, with float4, drops the last n % 4
+elements. Here n may be 0 or past 2^31, and nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.devices import Array, Device, Launch
+from harness.devices.arguments import vector_size
+from kernels import Kernel, kernel
+
+SOURCE: Final = "reduce_ladder"
+CHUNK: Final = 1 << 30  # elements a launch: int i plus the grid stride stays below 2^31
+THREADS_PER_SM: Final = 2048
+UNIT_ROUNDOFF: Final = 2.0**-24  # of float32
+SMALLEST_NORMAL: Final = 2.0**-126
+
+
+@dataclass(frozen=True)
+class Rung:
+    """How a rung divides the work.
+
+    Attributes
+    ----------
+    width
+        Elements a load.
+    persistent
+        The grid is as large as the GPU and walks the array, else a thread takes one load.
+    shuffles
+        The block adds by two rounds of five shuffles, else by halving in shared memory.
+    in_block
+        The block adds at all, else every element is an atomic.
+    """
+
+    width: int = 1
+    persistent: bool = False
+    shuffles: bool = False
+    in_block: bool = True
+
+
+RUNGS: Final = {
+    "reduce_v1": Rung(in_block=False),
+    "reduce_v2": Rung(),
+    "reduce_v3": Rung(),
+    "reduce_v4": Rung(),
+    "reduce_v5": Rung(persistent=True),
+    "reduce_v5_float4": Rung(persistent=True, width=4),
+    "reduce_v6": Rung(persistent=True, shuffles=True),
+    "reduce_v7": Rung(persistent=True, shuffles=True, width=4),
+}
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The sum of n float32 by one rung; a Workload.
+
+    Parameters
+    ----------
+    rung
+        A key of RUNGS.
+    n
+        Elements to sum when prepared for timing.
+    block
+        Threads a block: a power of two from 32 to 1024, since the trees halve it.
+    defines
+        Which counterfactual, such as ("MASK", "STORE").
+    blocks
+        Grid of a persistent rung; as many as fit the GPU at once if not given.
+
+    Raises
+    ------
+    ValueError
+        The block is no power of two from 32 to 1024, or n is negative.
+    """
+
+    rung: str
+    n: int = 1 << 26
+    block: int = 256
+    defines: tuple[str, ...] = ()
+    blocks: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no rung can do."""
+        if self.block not in (32, 64, 128, 256, 512, 1024):
+            raise ValueError(f"{self.rung} halves its block: {self.block} is not 32, 64 ... 1024")
+        if self.n < 0:
+            raise ValueError(f"n is {self.n}; an array has 0 or more elements")
+
+    @property
+    def name(self) -> str:
+        """The kernel with its defines, and n."""
+        return f"{self.kernel} n={self.n}"
+
+    @property
+    def kernel(self) -> Kernel:
+        """The compiled entry."""
+        return kernel(SOURCE, self.rung, BLOCK=self.block, **dict.fromkeys(self.defines, 1))
+
+    @property
+    def stores_partials(self) -> bool:
+        """Whether each block stores its own sum instead of adding it to one place."""
+        return "STORE" in self.defines
+
+    def grid(self, loads: int, device: Device) -> int:
+        """Return the blocks for `loads` loads."""
+        needed = -(-loads // self.block)
+        if not RUNGS[self.rung].persistent:
+            return needed
+        return min(needed, self.blocks or device.multiprocessors * THREADS_PER_SM // self.block)
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """Cut `size` elements into launches: chunks an int can count, then the last n % width."""
+        width = RUNGS[self.rung].width
+        for start in range(0, size, CHUNK):
+            stop = min(start + CHUNK, size)
+            end = stop - (stop - start) % width
+            if end > start:
+                yield Part(self, start, end, (end - start) // width)
+            if stop > end:
+                yield Part(Reduction("reduce_v1"), end, stop, stop - end)
+
+    def prepare(self, device: Device) -> Launch:
+        """Return the launch on n random values in [0, 1), the same for every rung."""
+        x, total = uniform(device, self.n)
+        loads = self.n // RUNGS[self.rung].width
+        grid = self.grid(loads, device)
+        out = device.empty(grid if self.stores_partials else 1, np.float32)
+
+        def check() -> None:
+            error, allowed = (
+                abs(reduce_sum(device, self, x) - total),
+                self.bound(total, self.n, device),
+            )
+            assert error <= allowed, f"{self.name} is off by {error}, allowed are {allowed}"
+
+        return Launch(self.kernel, grid, self.block, (x, out, loads), 4 * self.n, check)
+
+    def bound(self, magnitude: float, size: int, device: Device) -> float:
+        """Return the largest error of a sum of `size` floats whose magnitudes sum to `magnitude`.
+
+        For a summation tree of height h it is gamma_h * sum |x_i|, gamma_h = h u / (1 - h u)
+        (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2). For a chain
+        it is (n - 1) u * sum |x_i|, however large (Rump, BIT 52, 2012). A float atomic on global
+        memory flushes subnormal operands and results to zero (PTX ISA, atom).
+        """
+        atomics, height = self.additions(size, device)
+        product = height * UNIT_ROUNDOFF
+        relative = product if product > 0.5 else product / (1 - product)
+        return relative * magnitude + 2 * atomics * SMALLEST_NORMAL
+
+    def additions(self, size: int, device: Device) -> tuple[int, int]:
+        """Return the atomics of a sum, and the most additions any element goes through."""
+        atomics, tallest = 0, 0
+        for part in self.parts(size):
+            rung, grid = RUNGS[part.reduction.rung], part.reduction.grid(part.loads, device)
+            trips = -(-part.loads // (grid * part.reduction.block)) + rung.width - 1
+            if not part.reduction.stores_partials:
+                atomics += grid if rung.in_block else part.loads
+            tallest = max(tallest, trips + part.reduction.height_in_block)
+        return atomics, atomics + tallest
+
+    @property
+    def height_in_block(self) -> int:
+        """Additions one element goes through between its thread and its block's sum."""
+        rung = RUNGS[self.rung]
+        if not rung.in_block:
+            return 0
+        return 10 if rung.shuffles else self.block.bit_length() - 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """One launch of a sum: `reduction` on x[start:stop], in so many loads."""
+
+    reduction: Reduction
+    start: int
+    stop: int
+    loads: int
+
+
+def reduce_sum(device: Device, reduction: Reduction, x: Array) -> float:
+    """Return the sum of a float32 array, added by one rung.
+
+    A rung that stores one partial sum a block has them added exactly here.
+
+    Raises
+    ------
+    ArgumentError
+        x is not contiguous one-dimensional float32 device memory, or not aligned to the loads.
+    """
+    size = vector_size(reduction.kernel, x)
+    out = device.put(np.zeros(1, np.float32))
+    partials: list[float] = []
+    for part in reduction.parts(size):
+        run, grid = part.reduction, part.reduction.grid(part.loads, device)
+        target = device.empty(grid, np.float32) if run.stores_partials else out
+        view = x[part.start : part.stop]
+        device.launch(run.kernel, grid, run.block, view, target, part.loads)
+        if run.stores_partials:
+            partials.extend(device.get(target).tolist())
+    try:
+        return math.fsum([*partials, float(device.get(out)[0])])
+    except ValueError:  # infinities of both signs
+        return math.nan
+
+
+@lru_cache(maxsize=2)
+def uniform(device: Device, n: int) -> tuple[Array, float]:
+    """Return n float32 in [0, 1) on the device, the same every time, and their sum in float64."""
+    values: NDArray[np.float32] = np.random.default_rng(n).random(n, np.float32)
+    return device.put(values), float(values.sum(dtype=np.float64))

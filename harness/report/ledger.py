@@ -1,0 +1,88 @@
+"""What all reports are made from: the device, and one row per claim."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from harness.claims import Evidence, spelled
+from harness.timing import Outcome
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The claims of one run; `claims` are the rows of build/claims.json."""
+
+    device: dict[str, Any]
+    claims: list[Row]
+
+    def sections(self) -> dict[str, list[Row]]:
+        """Return the claims by section, both in the order stated."""
+        grouped: dict[str, list[Row]] = {}
+        for row in self.claims:
+            grouped.setdefault(row["section"], []).append(row)
+        return grouped
+
+    def totals(self) -> dict[str, int]:
+        """Return how many claims got each verdict."""
+        found = Counter(row["verdict"] for row in self.claims)
+        return {verdict: found[verdict] for verdict in ("holds", "refuted", "undecided", "broken")}
+
+    def as_json(self) -> str:
+        """Return build/claims.json, schema 1."""
+        document = {"schema": 1, "device": self.device, "claims": self.claims}
+        return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def finding(evidence: Row) -> str:
+    """Return a piece of evidence as one phrase: what, the number, its interval, the bound.
+
+    >>> finding({"kind": "timed", "what": "V2 / V3", "value": 1.5423, "interval": [1.53, 1.55],
+    ...          "bound": [1.3, None]})
+    'V2 / V3 = 1.542 [1.53, 1.55], needs >= 1.3'
+    """
+    what, value, bound = evidence["what"], evidence["value"], evidence["bound"]
+    if evidence["kind"] == "counted":
+        sign = "=" if value == bound else f"is not {shown(bound)} but"
+        return f"{what} {sign} {shown(value)}"
+    if value is None:
+        return f"{what}: not measured ({evidence['device']}), needs {spelled(bound)}"
+    interval = evidence["interval"]
+    between = f" [{interval[0]:.4g}, {interval[1]:.4g}]" if interval else " (too few pairs)"
+    return f"{what} = {value:.4g}{between}, needs {spelled(bound)}"
+
+
+def source(evidence: Row) -> str:
+    """Return where a piece of evidence comes from, in the words of the tables."""
+    if evidence["kind"] == "recorded":
+        known = evidence["value"] is not None
+        return f"recorded on {evidence['device']}" if known else "not recorded"
+    on = f"{'counted' if evidence['kind'] == 'counted' else 'timed'} on {evidence['device']}"
+    return f"{on} ({evidence['clock']})" if evidence["clock"] else on
+
+
+def label(evidence: Row) -> str:
+    """Return "counted", "timed" or "cause"; for a recording, what it recorded."""
+    if evidence["kind"] != "recorded":
+        return str(evidence["kind"])
+    return str(evidence.get("of", "timed"))
+
+
+def outcome(evidence: Row) -> Outcome:
+    """Return where the evidence lies: inside its bound, outside, or astride."""
+    return Evidence(**evidence).outcome
+
+
+def shown(value: Any) -> str:
+    """Return a number, a list of them or a word as tables show it.
+
+    >>> shown([2, 4, 8.0])
+    '2 4 8'
+    """
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(shown, value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,95 @@
+"""The claims table at the end of a run: two or three lines a claim, by section."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from typing import Any, Final, Protocol
+
+from harness.report.ledger import Ledger, Row, finding, label, outcome, source
+
+COLOURS: Final = {"holds": "green", "refuted": "cyan", "undecided": "yellow", "broken": "red"}
+WIDEST: Final = 118
+NARROWEST: Final = 80
+INDENT: Final = 13
+FINDINGS: Final = 3
+
+
+class Terminal(Protocol):
+    """The part of pytest's terminal reporter that the table needs."""
+
+    def section(self, title: str, sep: str = "=", **markup: bool) -> None: ...
+    def write(self, content: str, **markup: bool) -> None: ...
+    def write_line(self, line: str, **markup: bool) -> None: ...
+
+
+def show(terminal: Any, ledger: Ledger, problems: list[str]) -> None:
+    """Print the table, the totals and what went wrong while reporting."""
+    width = max(NARROWEST, min(getattr(terminal, "_screen_width", 100), WIDEST))
+    usual = usual_sources(ledger)
+    terminal.section(f"claims on {ledger.device['name']}", bold=True)
+    terminal.write_line("; ".join(dict.fromkeys(usual.values())), light=True)
+    for section, rows in ledger.sections().items():
+        terminal.write_line("")
+        terminal.write_line(section, bold=True)
+        for row in rows:
+            _show_claim(terminal, row, width, usual)
+    terminal.write_line("")
+    _show_totals(terminal, ledger)
+    for problem in problems:
+        terminal.write_line(problem, yellow=True)
+
+
+def usual_sources(ledger: Ledger) -> dict[str, str]:
+    """Return where most evidence of each label comes from; only other sources are spelled out."""
+    found: dict[str, Counter[str]] = {}
+    for evidence in (each for row in ledger.claims for each in row["evidence"]):
+        found.setdefault(label(evidence), Counter())[source(evidence)] += 1
+    return {name: counts.most_common(1)[0][0] for name, counts in sorted(found.items())}
+
+
+def _show_claim(terminal: Terminal, row: Row, width: int, usual: dict[str, str]) -> None:
+    colour = {COLOURS[row["verdict"]]: True}
+    terminal.write(f"  {row['verdict']:<{INDENT - 2}}", **colour)
+    for number, line in enumerate(headline(row, width)):
+        terminal.write_line(line if number == 0 else " " * INDENT + line)
+    for line in details(row, width, usual):
+        terminal.write_line(" " * INDENT + line, light=True)
+
+
+def headline(row: Row, width: int) -> list[str]:
+    """Return the claim's name and sentence, with what was published, folded to `width`."""
+    name = row["id"].partition(".")[2]
+    published = f" (published: {row['published']})" if row["published"] else ""
+    return textwrap.wrap(
+        f"{name}: {row['says']}{published}", width - INDENT, subsequent_indent="  "
+    )
+
+
+def details(row: Row, width: int, usual: dict[str, str]) -> list[str]:
+    """Return the decisive numbers and the note, folded to `width`."""
+    chosen = decisive(row["evidence"])
+    hidden = len(row["evidence"]) - len(chosen)
+    lines = [_found(evidence, usual) for evidence in chosen]
+    lines += [f"and {hidden} more in build/report.html"] if hidden else []
+    lines += [row["note"]] if row.get("note") else []
+    folded = (textwrap.wrap(line, width - INDENT, subsequent_indent=" " * 9) for line in lines)
+    return [line for lines in folded for line in lines]
+
+
+def _found(evidence: Row, usual: dict[str, str]) -> str:
+    name, where = label(evidence), source(evidence)
+    return f"{name:<7}  {finding(evidence)}" + ("" if usual[name] == where else f"; {where}")
+
+
+def decisive(evidence: list[Row]) -> list[Row]:
+    """Return the few pieces a verdict hangs on: what failed, then times, causes and counts."""
+    order = ("timed", "cause", "counted")
+    ranked = sorted(evidence, key=lambda e: (outcome(e) == "inside", order.index(label(e))))
+    return ranked[:FINDINGS]
+
+
+def _show_totals(terminal: Terminal, ledger: Ledger) -> None:
+    for verdict, count in ledger.totals().items():
+        terminal.write(f"{count} {verdict}  ", **{COLOURS[verdict]: count > 0})
+    terminal.write_line("· build/report.html, claims.md, claims.json")

@@ -1,0 +1,203 @@
+"""Baselines: whole or refused, never overwritten, never of the wrong GPU."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import baselines
+from harness.baselines import BaselineError, newest, promote, read, recorded, slug
+
+STATS = {
+    **dict.fromkeys(("min", "max", "mean", "median", "total"), 1e-4),
+    **{"stddev": 0.0, "iqr": 0.0, "outliers": "0;0", "rounds": 1, "iterations": 1},
+}
+PAIRS = {"reduce.x": {"a / b": {"clock": "cupti", "seconds": [[1.5e-4, 1e-4]] * 128}}}
+
+
+def document(gpu: str = "NVIDIA H200", **changed: Any) -> dict[str, Any]:
+    """Return what pytest-benchmark writes, with pairs."""
+    bench: dict[str, Any] = {"fullname": "t.py::t[v1]", "name": "t[v1]", "param": "v1", "group": None}
+    bench |= {"params": {"w": "long"}, "options": {}, "extra_info": {}}
+    bench["stats"] = STATS | {"data": [1.23456789123e-4] * 100}
+    machine: dict[str, Any] = {"machine_info": {"gpu": gpu}}
+    facts = {"datetime": "2026-12-01T02:00:00+00:00", "benchmarks": [bench], "pairs": PAIRS}
+    return machine | facts | changed
+
+
+def stored(root: Path, name: str, content: dict[str, Any] | str) -> Path:
+    """Write a baseline below `root`."""
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize("tenth", range(10))
+def test_a_truncated_baseline_is_named_kept_and_skipped(tmp_path: Path, tenth: int) -> None:
+    """Cut at every tenth, down to an empty file; the one before it is used."""
+    whole = json.dumps(document())
+    before = stored(tmp_path, "nvidia-h200/0001_a.json", whole)
+    cut = stored(tmp_path, "nvidia-h200/0002_b.json", whole[: len(whole) * tenth // 10])
+    problems: list[str] = []
+    found = newest(tmp_path / "nvidia-h200", problems)
+    assert found
+    assert found.path == before
+    assert len(problems) == 1
+    assert f"{cut} cannot be read" in problems[0]
+    assert "git checkout" in problems[0]
+    assert cut.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", 'has no list "benchmarks"'),
+        ('{"benchmarks": 3}', 'has no list "benchmarks"'),
+        ('{"benchmarks": []}', "machine_info.gpu is missing"),
+        ('{"benchmarks": [], "machine_info": {}}', "machine_info.gpu is missing"),
+        ('{"benchmarks": [NaN], "machine_info": {"gpu": "x"}}', "NaN, which is not a time"),
+        ('{"benchmarks": []} trailing', "Extra data"),
+    ],
+)
+def test_what_is_no_baseline_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    """Each error names the file."""
+    path = stored(tmp_path, "0001_x.json", content)
+    with pytest.raises(BaselineError, match=message) as refused:
+        read(path)
+    assert str(path) in str(refused.value)
+
+
+def test_the_newest_is_the_last_by_name_that_holds_anything(tmp_path: Path) -> None:
+    """An empty run is not a baseline."""
+    stored(tmp_path, "nvidia-h200/0009_a.json", document())
+    stored(tmp_path, "nvidia-h200/0010_b.json", document())
+    stored(tmp_path, "nvidia-h200/0011_c.json", document(benchmarks=[]))
+    problems: list[str] = []
+    found = newest(tmp_path / "nvidia-h200", problems)
+    assert found
+    assert (found.path.name, problems) == ("0010_b.json", [])
+
+
+def test_a_file_of_another_gpu_is_not_compared(tmp_path: Path) -> None:
+    """It lies in the wrong folder; the message says where it belongs."""
+    stored(tmp_path, "nvidia-h200/0001_a.json", document("NVIDIA A100-SXM4-80GB"))
+    problems: list[str] = []
+    assert newest(tmp_path / "nvidia-h200", problems) is None
+    assert "is of NVIDIA A100-SXM4-80GB: move it to baselines/nvidia-a100-sxm4-80gb/" in problems[0]
+
+
+def test_the_recording_used_is_the_newest_with_pairs(tmp_path: Path) -> None:
+    """Of any GPU, by day; or that of the GPU asked for."""
+    later = "2027-01-01T00:00:00+00:00"
+    stored(tmp_path, "nvidia-h200/0001_a.json", document())
+    stored(tmp_path, "nvidia-b200/0001_a.json", document("NVIDIA B200", datetime=later))
+    stored(tmp_path, "published/0001_a.json", document("A100", datetime="2028", pairs={}))
+    problems: list[str] = []
+    newest_of_all, asked = recorded(tmp_path, problems), recorded(tmp_path, problems, "nvidia-h200")
+    assert newest_of_all
+    assert asked
+    assert (newest_of_all.label, asked.gpu) == ("NVIDIA B200, 2027-01-01", "NVIDIA H200")
+    assert problems == []
+    with pytest.raises(BaselineError, match="no baseline with pairs for 'rtx'"):
+        recorded(tmp_path, problems, "rtx")
+
+
+def test_no_recording_is_no_error(tmp_path: Path) -> None:
+    """The first run anywhere."""
+    assert recorded(tmp_path / "nowhere", []) is None
+    assert newest(tmp_path / "nowhere", []) is None
+
+
+def test_promotion_never_overwrites(tmp_path: Path) -> None:
+    """Twice the same file gives two numbers."""
+    source = stored(tmp_path, "build/baseline.json", document())
+    root = tmp_path / "baselines"
+    assert promote(source, root) == root / "nvidia-h200" / "0001_2026-12-01.json"
+    first = (root / "nvidia-h200" / "0001_2026-12-01.json").read_text()
+    assert promote(source, root).name == "0002_2026-12-01.json"
+    assert (root / "nvidia-h200" / "0001_2026-12-01.json").read_text() == first
+    assert sorted(path.name for path in (root / "nvidia-h200").iterdir()) == [
+        "0001_2026-12-01.json",
+        "0002_2026-12-01.json",
+    ]
+
+
+def test_a_promoted_file_is_slim_and_complete(tmp_path: Path) -> None:
+    """All statistics, thirty samples in nanoseconds, a pair a line, 128 pairs of 30 claims."""
+    many = {f"reduce.c{index}": PAIRS["reduce.x"] for index in range(30)}
+    source = stored(tmp_path, "build/baseline.json", document(pairs=many))
+    path = promote(source, tmp_path / "baselines")
+    slim = read(path).document
+    stats = slim["benchmarks"][0]["stats"]
+    assert {key: stats[key] for key in STATS} == STATS
+    assert stats["data"] == [1.23457e-4] * 30
+    assert "options" not in slim["benchmarks"][0]
+    assert slim["pairs"] == many
+    assert path.stat().st_size < 150_000
+    assert "[0.00015, 0.0001]" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (document("emulated sm_90"), "has no clock: record on a GPU"),
+        (document(benchmarks=[]), "holds no benchmark: nothing was measured"),
+        (document(machine_info={"node": "ci"}), "does not say which GPU"),
+        (document(pairs={"x": float("nan")}), "NaN, which is not a time"),
+    ],
+    ids=["emulated", "empty", "no-gpu", "nan"],
+)
+def test_what_must_not_be_promoted(
+    tmp_path: Path, content: dict[str, Any], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command line exits 1 and leaves no file."""
+    source = stored(tmp_path, "build/baseline.json", content)
+    root = tmp_path / "baselines"
+    assert baselines.main(["promote", str(source), "--root", str(root)]) == 1
+    assert message in capsys.readouterr().err
+    assert not list(root.rglob("*.json"))
+
+
+def test_promotion_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says where, and what next."""
+    source = stored(tmp_path, "baseline.json", document())
+    assert baselines.main(["promote", str(source), "--root", str(tmp_path)]) == 0
+    assert "0001_2026-12-01.json: review it, then commit" in capsys.readouterr().out
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    """Readers see the old text or the new, never half of it."""
+    target = stored(tmp_path, "x.json", "old")
+    with pytest.raises(UnicodeEncodeError):
+        baselines.write_whole(target, "new \ud800")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+    assert target.read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "folder"),
+    [
+        ("NVIDIA H200", "nvidia-h200"),
+        ("NVIDIA GeForce RTX 4090", "nvidia-geforce-rtx-4090"),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "nvidia-h100-80gb-hbm3-mig-1g-10gb"),
+        ("Tesla V100/PCIE (rev. a)", "tesla-v100-pcie-rev-a"),
+    ],
+)
+def test_a_gpu_has_one_folder(gpu: str, folder: str) -> None:
+    """Lower case, anything else a hyphen."""
+    assert slug(gpu) == folder
+
+
+def test_the_published_table_is_a_baseline() -> None:
+    """Time x bandwidth is the 2^28 bytes of 2^26 floats, within the table's rounding."""
+    published = read(baselines.ROOT / "seminar-a100-80gb" / "0001_published.json")
+    assert published.gpu == "A100-80GB (seminar 2.1)"
+    for bench in published.document["benchmarks"]:
+        moved = bench["stats"]["median"] * bench["extra_info"]["GB/s"] * 1e9
+        assert moved == pytest.approx(2**28, rel=0.03), bench["name"]

@@ -1,0 +1,125 @@
+"""Ratios of times: exact intervals, verdicts of synthetic samples, and samples that are refused."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy.stats import binom
+
+from harness.devices import Launch
+from harness.tests.fakes import FakeGPU, FakeWorkload, around, script
+from harness.timing import (
+    Bound,
+    Budget,
+    ImplausibleTime,
+    Interval,
+    Pair,
+    buy_pairs,
+    measure_pairs,
+    ratio,
+    sample,
+)
+
+BIMODAL = [(1.0, 1.0), (1.5, 1.0)] * 128  # a card that flips between two hidden states
+
+
+@pytest.mark.parametrize(
+    ("pairs", "bound", "outcome", "bought"),
+    [
+        pytest.param(around(1.5), (1.3, None), "inside", 16, id="clear-hold"),
+        pytest.param(around(1.5), (1.3, 1.6), "inside", 16, id="clear-hold-of-two-ends"),
+        pytest.param(around(1.1), (1.3, None), "outside", 16, id="clearly-too-small"),
+        pytest.param(around(1.1), (None, 1.05), "outside", 16, id="clearly-too-large"),
+        pytest.param(around(1.306), (1.3, None), "inside", 64, id="buys-more-then-holds"),
+        pytest.param(around(1.3), (1.3, None), "straddles", 256, id="budget-spent"),
+        pytest.param(BIMODAL, (1.2, None), "straddles", 256, id="bimodal-across-the-bound"),
+        pytest.param(BIMODAL, (0.9, None), "inside", 16, id="bimodal-above-the-bound"),
+        pytest.param([(1.0, 1.0)] * 256, (1.0, 1.0), "inside", 16, id="the-bound-holds-its-ends"),
+    ],
+)
+def test_pairs_are_bought_until_the_interval_clears_the_bound(
+    pairs: list[Pair], bound: Bound, outcome: str, bought: int
+) -> None:
+    """Sixteen pairs first, then twice as many at each look."""
+    found = buy_pairs(script(pairs), bound, Budget(pairs=256, seconds=math.inf), seed=0)
+    assert (ratio(found).against(bound), len(found)) == (outcome, bought)
+
+
+def test_device_time_ends_the_buying_too() -> None:
+    """Sixteen pairs of two seconds are 32 s; doubling would exceed 40."""
+    found = buy_pairs(
+        script([(1.0, 1.0), (1.5, 1.0)] * 128), (1.2, None), Budget(256, 40.0), seed=0
+    )
+    assert len(found) == 16
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_few_pairs_have_no_interval(count: int) -> None:
+    """No spread is no proof: with n pairs the widest interval holds 1 - 2 / 2^n."""
+    found = ratio([(1.5, 1.0)] * count)
+    assert found == Interval(1.5, -math.inf, math.inf)
+    assert found.against((1.3, None)) == "straddles"
+
+
+@pytest.mark.parametrize("count", [8, 16, 20, 33, 256])
+def test_the_interval_is_between_order_statistics(count: int) -> None:
+    """The largest k with P(Binomial(n, 1/2) < k) <= 0.5 % gives the k-th from either end."""
+    ratios = [1.0 + index / 1000 for index in range(count)]
+    found = ratio([(each, 1.0) for each in ratios])
+    rank = max(k for k in range(1, count) if binom.cdf(k - 1, count, 0.5) <= 0.005)
+    assert (found.low, found.high) == (ratios[rank - 1], ratios[count - rank])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cause"),
+    [
+        (math.nan, "the clock returned no time"),
+        (math.inf, "the clock returned no time"),
+        (0.0, "the clock was read before the kernel ended"),
+        (-1.78e-3, "the clock was read before the kernel ended"),
+        (0.1e-6, "10000 GB/s, above the 4800 GB/s of the memory: the input was still in L2"),
+    ],
+)
+def test_impossible_samples_are_refused_by_name(seconds: float, cause: str) -> None:
+    """A megabyte at 4.8 TB/s takes 0.21 us."""
+    launch = FakeWorkload("copy", seconds).prepare(FakeGPU())
+    with pytest.raises(ImplausibleTime, match=cause) as refused:
+        sample(FakeGPU(noise=0), launch)
+    assert "copy" in str(refused.value)
+
+
+def test_recorded_pairs_are_refused_too() -> None:
+    """One bad sample spoils a recording."""
+    with pytest.raises(ImplausibleTime, match="a sample took -1e-06 s"):
+        ratio([(1e-4, 1e-4)] * 20 + [(1e-4, -1e-6)])
+
+
+def test_nothing_measured_is_an_error() -> None:
+    """Not a ratio of zero."""
+    with pytest.raises(ValueError, match="nothing was measured"):
+        ratio([])
+
+
+def test_pairs_are_interleaved_in_random_order_after_a_counted_warm_up() -> None:
+    """Three warm-up launches of each; then every pair holds both, either first."""
+    gpu = FakeGPU(noise=0)
+    slow, fast = FakeWorkload("slow", 2e-4).prepare(gpu), FakeWorkload("fast", 1e-4).prepare(gpu)
+    assert measure_pairs(gpu, slow, fast, count=40, seed=7) == [(2e-4, 1e-4)] * 40
+    warm_up, timed = gpu.log[:6], gpu.log[6:]
+    assert warm_up == ["time slow"] * 3 + ["time fast"] * 3
+    orders = {tuple(timed[index : index + 2]) for index in range(0, 80, 2)}
+    assert orders == {("time slow", "time fast"), ("time fast", "time slow")}
+    assert len(timed) == 80
+
+
+def test_the_order_is_reproducible() -> None:
+    """The seed decides it."""
+
+    def order(seed: int) -> list[str]:
+        gpu = FakeGPU()
+        launches: list[Launch] = [FakeWorkload(name).prepare(gpu) for name in "ab"]
+        measure_pairs(gpu, launches[0], launches[1], count=20, seed=seed)
+        return gpu.log
+
+    assert order(1) == order(1) != order(2)

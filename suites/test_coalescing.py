@@ -1,0 +1,244 @@
+"""Coalescing: a warp pays for the 32-byte sectors it touches, not for the bytes it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.devices import Array, Device, Launch
+from kernels import Kernel, kernel
+
+BLOCK = 256
+SECTOR = 32  # bytes
+RECORD = 20  # floats of one Coefficients: u v w, x[8], y[8], z
+U, Y0 = 0, 11  # places of u and y[0] in it
+
+
+def entry(name: str) -> Kernel:
+    """A kernel of kernels/coalescing.cu."""
+    return kernel("coalescing", name)
+
+
+@dataclass(frozen=True)
+class Update:
+    """Add 10 to u and y[0] of `records` records, laid out as structs or as arrays; a Workload."""
+
+    layout: str
+    records: int = 1 << 22
+
+    @property
+    def name(self) -> str:
+        """The kernel and its size."""
+        return f"update_{self.layout} n={self.records}"
+
+    def fields(self, device: Device) -> tuple[Array, ...]:
+        """The kernel's arguments, random: one array of structs, or the two arrays."""
+        random = np.random.default_rng(self.records)
+        if self.layout == "aos":
+            return (device.put(random.random(self.records * RECORD, np.float32)),)
+        return tuple(device.put(random.random(self.records, np.float32)) for _ in "uy")
+
+    def prepare(self, device: Device) -> Launch:
+        """Two fields read and written: 16 bytes a record, or the whole sectors they stand in."""
+        fields, bytes_per_record = self.fields(device), 16 if self.layout == "soa" else 4 * SECTOR
+        grid = self.records // BLOCK
+
+        def check() -> None:
+            before = [device.get(field) for field in fields]
+            device.launch(entry(f"update_{self.layout}"), grid, BLOCK, *fields)
+            for old, field in zip(before, fields, strict=True):
+                np.testing.assert_array_equal(device.get(field), self.updated(old))
+
+        size = self.records * bytes_per_record
+        return Launch(entry(f"update_{self.layout}"), grid, BLOCK, fields, size, check)
+
+    def updated(self, old: np.ndarray[Any, np.dtype[np.float32]]) -> Any:
+        """What the kernel must leave behind: nothing but u and y[0] changes."""
+        new = old.copy()
+        fields = (new[U::RECORD], new[Y0::RECORD]) if self.layout == "aos" else (new,)
+        for field in fields:
+            field += np.float32(10)
+        return new
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copy n floats from where `pattern` ("offset", "strided", "permuted") says; a Workload."""
+
+    pattern: str
+    amount: int
+    n: int = 1 << 24
+
+    @property
+    def name(self) -> str:
+        """The kernel, its parameter and its size."""
+        return f"copy_{self.pattern}({self.amount}) n={self.n}"
+
+    @property
+    def source_index(self) -> Any:
+        """Which element every thread reads."""
+        i, amount = np.arange(self.n), self.amount
+        return {"offset": i + amount, "strided": i * amount, "permuted": i ^ amount}[self.pattern]
+
+    @property
+    def sectors_read(self) -> int:
+        """Distinct sectors of the source: 8 floats each, all of them up to a stride of 8."""
+        if self.pattern == "strided":
+            return self.n * min(max(self.amount, 1), 8) // 8
+        return self.n // 8
+
+    def prepare(self, device: Device) -> Launch:
+        """One read and one write per element, whole sectors where the stride skips."""
+        index = self.source_index
+        x = np.random.default_rng(self.n).random(int(index.max()) + 1, np.float32)
+        source, target = device.put(x), device.empty(self.n, np.float32)
+        launched = (entry(f"copy_{self.pattern}"), self.n // BLOCK, BLOCK)
+
+        def check() -> None:
+            poisoned = device.empty(self.n, np.float32)
+            device.launch(*launched, source, poisoned, self.amount)
+            np.testing.assert_array_equal(device.get(poisoned), x[index])
+
+        size = SECTOR * (self.sectors_read + self.n // 8)
+        return Launch(*launched, (source, target, self.amount), size, check)
+
+
+def traffic(emulator: Any, workload: Update | Copy, opcode: str = "ld") -> Any:
+    """Run a workload, checked, and return what it asked of global memory."""
+    launch = workload.prepare(emulator)
+    launch.check()
+    return emulator.count(lambda: launch.on(emulator)).traffic(opcode, "global")
+
+
+def sectors_per_request(emulator: Any, workload: Update | Copy) -> float:
+    """Distinct sectors a load request touches, on average."""
+    loads = traffic(emulator, workload)
+    return float(loads.sectors / loads.requests)
+
+
+@pytest.mark.claim(
+    "coalescing.sector-and-line",
+    "memory moves in 32-byte sectors, a cache line is 128 bytes, four of them",
+)
+def test_a_warp_of_floats_takes_four_sectors_in_any_order(claim: Any, emulator: Any) -> None:
+    """32 lanes x 4 bytes = 128 bytes = 4 sectors, however the lanes share them out."""
+
+    @given(mask=st.integers(0, 31), blocks=st.integers(1, 4))
+    def any_order_inside_the_line(mask: int, blocks: int) -> None:
+        copy = Copy("permuted", mask, n=blocks * BLOCK)
+        assert sectors_per_request(emulator, copy) == 4, f"lane ^ {mask}"
+
+    any_order_inside_the_line()
+    claim.counted(
+        "sectors per request, aligned", sectors_per_request(emulator, Copy("offset", 0, 1024)), 4
+    )
+    claim.counted(
+        "sectors per request, lanes reversed",
+        sectors_per_request(emulator, Copy("permuted", 31, 1024)),
+        4,
+    )
+
+
+@pytest.mark.claim(
+    "coalescing.misaligned", "a warp that is not aligned to 32 bytes costs a sector more"
+)
+def test_a_misaligned_warp_touches_five_sectors(claim: Any, emulator: Any) -> None:
+    """128 bytes that start inside a sector reach into a fifth: 5 unless offset % 8 == 0.
+
+    The fifth is the neighbour warp's first, so DRAM sees no more bytes, and time hardly moves.
+    """
+
+    @given(offset=st.integers(0, 1024))
+    def five_unless_a_multiple_of_eight(offset: int) -> None:
+        expected = 4 if offset % 8 == 0 else 5
+        assert sectors_per_request(emulator, Copy("offset", offset, n=BLOCK)) == expected
+
+    five_unless_a_multiple_of_eight()
+    for offset, sectors in ((1, 5), (8, 4)):
+        copy = Copy("offset", offset, n=1024)
+        what = f"sectors per request, offset {offset}"
+        claim.counted(what, sectors_per_request(emulator, copy), sectors)
+    claim.timed("offset 1 / offset 0", Copy("offset", 1), Copy("offset", 0), at_most=1.10)
+
+
+@pytest.mark.claim("coalescing.scattered", "accesses far apart waste the rest of their sectors")
+def test_a_stride_wastes_sectors_until_each_lane_has_its_own(claim: Any, emulator: Any) -> None:
+    """A lane reads 4 * stride bytes past its neighbour: min(32, 4 * stride) sectors a request."""
+
+    @given(stride=st.integers(1, 64))
+    def four_times_the_stride_up_to_a_sector_a_lane(stride: int) -> None:
+        copy = Copy("strided", stride, n=BLOCK)
+        assert sectors_per_request(emulator, copy) == min(32, 4 * stride)
+
+    four_times_the_stride_up_to_a_sector_a_lane()
+    for stride in (1, 2, 4, 8, 16):
+        copy = Copy("strided", stride, n=1024)
+        what = f"sectors per request, stride {stride}"
+        claim.counted(what, sectors_per_request(emulator, copy), min(32, 4 * stride))
+    for stride in (2, 4, 8):
+        what = f"stride {stride} / stride {stride // 2}"
+        claim.timed(what, Copy("strided", stride), Copy("strided", stride // 2), at_least=1.2)
+
+
+@pytest.mark.claim("coalescing.soa-8x", "struct of arrays is about 8x faster", published="8x")
+def test_structs_take_eight_times_the_sectors_and_the_time(claim: Any, emulator: Any) -> None:
+    """An 80-byte record puts every lane's field in a sector of its own: 32 sectors against 4.
+
+    u and y[0] are 44 bytes apart, so they never share a sector, and stores pay as loads do.
+    """
+
+    @given(blocks=st.integers(1, 8))
+    def exactly_eight(blocks: int) -> None:
+        for opcode in ("ld", "st"):
+            aos, soa = (
+                traffic(emulator, Update(layout, blocks * BLOCK), opcode)
+                for layout in ("aos", "soa")
+            )
+            assert aos.sectors == 8 * soa.sectors
+            assert aos.requests == soa.requests
+
+    exactly_eight()
+    for opcode, name in (("ld", "load"), ("st", "store")):
+        aos, soa = (traffic(emulator, Update(layout, 1024), opcode) for layout in ("aos", "soa"))
+        claim.counted(f"{name} sectors, AoS / SoA", aos.sectors / soa.sectors, 8.0)
+    claim.timed("AoS / SoA", Update("aos"), Update("soa"), at_least=8 * 0.85, at_most=8 * 1.15)
+
+
+VARIANTS = [
+    Update("aos"),
+    Update("soa"),
+    Copy("offset", 0),
+    Copy("offset", 1),
+    Copy("permuted", 31),
+    *(Copy("strided", stride) for stride in (2, 4, 8, 16)),
+]
+
+
+@pytest.mark.parametrize("workload", VARIANTS, ids=lambda workload: workload.name.split(" ")[0])
+@pytest.mark.benchmark(group="coalescing")
+def test_the_access_patterns_are_timed(bench: Any, workload: Update | Copy) -> None:
+    """A row of the benchmark table for each access pattern."""
+    assert min(bench(workload)) > 0
+
+
+@given(
+    pattern=st.sampled_from(["offset", "strided", "permuted"]),
+    amount=st.integers(0, 31),
+    blocks=st.integers(1, 6),
+)
+def test_every_pattern_copies_what_it_says(
+    device: Device, pattern: str, amount: int, blocks: int
+) -> None:
+    """Whatever a pattern costs, it is a copy."""
+    Copy(pattern, amount, n=blocks * BLOCK).prepare(device).check()
+
+
+@given(layout=st.sampled_from(["aos", "soa"]), blocks=st.integers(1, 6))
+def test_both_layouts_update_the_same_two_fields(device: Device, layout: str, blocks: int) -> None:
+    """Every other field keeps its bits."""
+    Update(layout, blocks * BLOCK).prepare(device).check()

@@ -1,0 +1,396 @@
+"""The reduce ladder: seven ways to add n floats, how much faster each step is, and why.
+
+The steps are real and most published reasons for them are not: a modulo, one contended address, and
+bytes in flight lost to an unsigned loop stride explain what was put down to idle warps, bank
+conflicts and reaching the limit of the memory.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from harness import baselines
+from harness.counting import bytes_in_flight
+from harness.devices import Device, Launch
+from harness.reduction import Reduction, reduce_sum
+from kernels import CompilationError, compile_source, kernel
+
+N: Final = 1 << 26  # elements of the published times
+BLOCK: Final = 256
+ROUNDS: Final = int(math.log2(BLOCK))
+ELEMENTS: Final = 1 << 16  # counted per element, so any size will do
+
+V1, V2, V3, V4, V5, V6, V7 = (Reduction(f"reduce_v{rung}") for rung in range(1, 8))
+V5_FLOAT4 = Reduction("reduce_v5_float4")
+V2_STORE, V3_STORE, V4_STORE = (
+    Reduction(f"reduce_v{rung}", defines=("STORE",)) for rung in (2, 3, 4)
+)
+V2_MASK_STORE = Reduction("reduce_v2", defines=("MASK", "STORE"))
+V6_INT_STRIDE = Reduction("reduce_v6", defines=("INT_STRIDE",))
+V6_SHUFFLE_DOWN = Reduction("reduce_v6", defines=("SHUFFLE_DOWN",))
+V3_WIDE, V4_WIDE = (Reduction(f"reduce_v{rung}", block=512) for rung in (3, 4))
+
+
+class AtomicAlone:
+    """One float atomic per block of V4, all on one address, and nothing else; a Workload."""
+
+    name = f"atomic_alone blocks={N // BLOCK}"
+
+    def prepare(self, device: Device) -> Launch:
+        """N / BLOCK blocks, each adds 1: no bytes to speak of."""
+        blocks, entry = N // BLOCK, kernel("reduce_ladder", "atomic_alone", BLOCK=BLOCK)
+        out = device.put(np.zeros(1, np.float32))
+
+        def check() -> None:
+            fresh = device.put(np.zeros(1, np.float32))
+            device.launch(entry, blocks, BLOCK, fresh)
+            assert device.get(fresh)[0] == blocks
+
+        return Launch(entry, blocks, BLOCK, (out,), 0, check)
+
+
+ATOMICS = AtomicAlone()
+
+
+def counted(emulator: Any, reduction: Reduction, n: int = ELEMENTS) -> Any:
+    """Run a rung on n elements and return its counters."""
+    x = emulator.put(np.ones(n, np.float32))
+    return emulator.count(lambda: reduce_sum(emulator, reduction, x))
+
+
+def per_warp(emulator: Any, reduction: Reduction, opcode: str) -> float:
+    """PTX instructions of one opcode per warp that the elements fill."""
+    return float(counted(emulator, reduction).issued(opcode) / (ELEMENTS / 32))
+
+
+def degrees(emulator: Any, reduction: Reduction) -> list[int]:
+    """Wavefronts of the worst request in each round of one block's tree."""
+    accesses = counted(emulator, reduction, BLOCK).accesses
+    loads = [a.traffic.degree for a in accesses if (a.opcode, a.space) == ("ld", "shared")]
+    first_of_two_operands = loads[0 : 2 * ROUNDS : 2]
+    return first_of_two_operands
+
+
+@pytest.mark.claim(
+    "reduce.v1-serialised", "atomics on one address are serialised", published="197.4 ms"
+)
+def test_v1_takes_as_long_as_its_atomics_one_after_another(claim: Any, emulator: Any) -> None:
+    """V1's n atomics take n / blocks times what `blocks` atomics take alone."""
+    atomics = counted(emulator, V1).atomics
+    claim.counted("atomics on one address, n = 2^16", list(atomics.values()), [ELEMENTS])
+    each = N / (N // BLOCK)
+    claim.cause(
+        f"V1 / {N // BLOCK} atomics alone, a {BLOCK}th of its own",
+        V1,
+        ATOMICS,
+        at_least=0.95 * each,
+        at_most=1.05 * each,
+    )
+
+
+@pytest.mark.claim("reduce.v2-over-v1", "a shared-memory tree is 118x faster", published="118x")
+def test_v2_replaces_atomics_by_a_tree(claim: Any, emulator: Any) -> None:
+    """One atomic a block in place of one an element."""
+    atomics = counted(emulator, V2).atomics
+    claim.counted("atomics, n = 2^16", sum(atomics.values()), ELEMENTS // BLOCK)
+    claim.timed("V1 / V2", V1, V2, at_least=30)
+
+
+@pytest.mark.claim("reduce.v3-over-v2", "contiguous threads are 2x faster", published="1.92x")
+def test_v3_is_faster_than_v2(claim: Any, emulator: Any) -> None:
+    """Eight rounds: V2 divides in each, V3 in none."""
+    claim.counted("remainders per warp, V2", per_warp(emulator, V2, "rem"), ROUNDS)
+    claim.counted("remainders per warp, V3", per_warp(emulator, V3, "rem"), 0)
+    claim.timed("V2 / V3", V2, V3, at_least=1.3)
+
+
+@pytest.mark.claim(
+    "reduce.v3-cause",
+    "V3 is faster because whole warps work",
+    published="1.92x",
+    expects="refuted",
+)
+def test_v3_wins_by_dropping_the_modulo(claim: Any, emulator: Any) -> None:
+    """V2 with a mask in place of the modulo scatters its threads as V2 does, and is as fast as V3.
+
+    Both end in a plain store, so that the contended atomic hides neither.
+    """
+    masked = per_warp(emulator, V2_MASK_STORE, "rem")
+    claim.counted("remainders per warp, V2 with a mask", masked, 0)
+    touched = [counted(emulator, v).traffic("ld", "shared") for v in (V2, V2_MASK_STORE)]
+    claim.counted(
+        "warps that the mask spares a shared load", touched[0].requests - touched[1].requests, 0
+    )
+    claim.cause("V3 / V2 with a mask", V3_STORE, V2_MASK_STORE, at_least=0.9)
+    claim.cause("V2 / V2 with a mask", V2_STORE, V2_MASK_STORE, at_least=1.5)
+
+
+@pytest.mark.claim(
+    "reduce.v3-conflicts",
+    "early rounds of V3 have no bank conflict, late rounds do",
+    expects="refuted",
+)
+def test_v3_conflicts_from_the_first_round_and_not_in_the_last(claim: Any, emulator: Any) -> None:
+    """Round r reads words 2^(r+1) apart, so a warp's lanes meet in 32 / gcd(2^(r+1), 32) banks.
+
+    The degree is the active lanes a bank: it grows with the distance until lanes run out.
+    """
+    apart = [2 << r for r in range(ROUNDS)]
+    model = [max(min(32, BLOCK // words) * math.gcd(words, 32) // 32, 1) for words in apart]
+    claim.counted("V3, wavefronts per request by round", degrees(emulator, V3), model)
+    for name, rung in (("V2", V2), ("V4", V4)):
+        claim.counted(f"{name}, wavefronts per request by round", degrees(emulator, rung), [1] * 8)
+
+
+def extra_wavefronts(emulator: Any, reduction: Reduction) -> int:
+    """Wavefronts of shared memory beyond one a request, loads and stores."""
+    counters = counted(emulator, reduction)
+    traffic = [counters.traffic(opcode, "shared") for opcode in ("ld", "st")]
+    return sum(each.wavefronts - each.requests for each in traffic)
+
+
+@pytest.mark.claim(
+    "reduce.v4-over-v3",
+    "without bank conflicts V4 is another 1.9x faster",
+    published="1.9x (its table: 1.115x)",
+    expects="refuted",
+)
+def test_v4_is_a_little_faster_than_v3_once_the_atomic_is_out_of_the_way(
+    claim: Any, emulator: Any
+) -> None:
+    """V3 has 105 extra wavefronts a block, V4 none; as published both wait for one address."""
+    blocks = ELEMENTS // BLOCK
+    claim.counted("extra wavefronts a block, V3", extra_wavefronts(emulator, V3) / blocks, 105)
+    claim.counted("extra wavefronts a block, V4", extra_wavefronts(emulator, V4) / blocks, 0)
+    claim.timed("V3 / V4 as published", V3, V4, at_least=0.95, at_most=1.3)
+    claim.cause("V3 / V4, a store in place of the atomic", V3_STORE, V4_STORE, at_least=1.1)
+    claim.cause("V3 / V4, block 512: half the atomics", V3_WIDE, V4_WIDE, at_least=1.1)
+
+
+@pytest.mark.claim("reduce.v4-cause", "V4 is compute bound: DRAM is hardly used", expects="refuted")
+def test_v4_waits_for_one_contended_address(claim: Any, emulator: Any) -> None:
+    """V4 takes as long as its blocks' atomics alone; with a plain store it drops by a third."""
+    atomics = counted(emulator, V4).atomics
+    claim.counted("atomics on one address, n = 2^16", list(atomics.values()), [ELEMENTS // BLOCK])
+    claim.cause("V4 / its atomics alone", V4, ATOMICS, at_least=0.9, at_most=1.1)
+    claim.cause("V4 / V4 with a store", V4, V4_STORE, at_least=1.3)
+
+
+@pytest.mark.claim("reduce.v5-over-v4", "fewer blocks are 3.12x faster", published="3.12x")
+def test_v5_needs_one_atomic_a_resident_block(claim: Any, emulator: Any) -> None:
+    """The grid is 8 blocks an SM, whatever n is."""
+    n, resident = 1 << 20, 8 * emulator.multiprocessors
+    for rung, expected in ((V4, n // BLOCK), (V5, resident)):
+        atomics = sum(counted(emulator, rung, n).atomics.values())
+        claim.counted(f"atomics of {rung.rung}, n = 2^20", atomics, expected)
+    claim.timed("V4 / V5", V4, V5, at_least=2)
+
+
+@pytest.mark.claim(
+    "reduce.v6-same-as-v5", "warp shuffles bring no significant gain", published="1.01x"
+)
+def test_v6_saves_instructions_and_no_time(claim: Any, emulator: Any) -> None:
+    """Five rounds of shuffles replace five of shared memory, barrier included."""
+    v5, v6 = (counted(emulator, rung) for rung in (V5, V6))
+    warps = v5.issued("bar") // (ROUNDS + 1)
+    claim.counted(
+        "barriers a warp, V5 and V6",
+        [v5.issued("bar") / warps, v6.issued("bar") / warps],
+        [ROUNDS + 1, 1],
+    )
+    claim.counted("V6 issues fewer instructions", v6.warp_instructions < v5.warp_instructions, True)
+    claim.timed("V5 / V6", V5, V6, at_least=0.95, at_most=1.05)
+
+
+@pytest.mark.claim(
+    "reduce.v6-cause", "V6 gains nothing since the memory is at its limit", expects="refuted"
+)
+def test_v6_is_short_of_bytes_in_flight(claim: Any, emulator: Any) -> None:
+    """V6 keeps 8 KiB an SM in flight: its unsigned stride stops the compiler from unrolling.
+
+    With a signed one it issues four loads at once, still of 4 bytes, and is as fast as V7. If the
+    memory were at its limit, neither could be faster.
+    """
+    for name, rung, kib in (("V6", V6, 8), ("V6 signed", V6_INT_STRIDE, 32), ("V7", V7, 32)):
+        in_flight = bytes_in_flight(rung.kernel, BLOCK, emulator.architecture)
+        claim.counted(f"KiB in flight an SM, {name}", in_flight / 1024, kib)
+    claim.cause("V6 / V6 with a signed stride", V6, V6_INT_STRIDE, at_least=1.2)
+    claim.cause("V6 signed / V7", V6_INT_STRIDE, V7, at_least=0.95, at_most=1.05)
+
+
+def loads(emulator: Any, reduction: Reduction) -> tuple[int, int]:
+    """Requests and sectors of global loads."""
+    traffic = counted(emulator, reduction).traffic("ld", "global")
+    return traffic.requests, traffic.sectors
+
+
+def counts_a_quarter_of_the_requests(claim: Any, emulator: Any, scalar: Reduction) -> None:
+    """One float4 request moves what four float requests move."""
+    (requests, sectors), (requests4, sectors4) = loads(emulator, scalar), loads(emulator, V7)
+    claim.counted("load requests, scalar / float4", requests / requests4, 4)
+    claim.counted("sectors, scalar / float4", sectors / sectors4, 1)
+
+
+@pytest.mark.claim("reduce.v7-over-v6", "float4 is 1.45x faster", published="1.45x")
+def test_v7_is_faster_than_v6(claim: Any, emulator: Any) -> None:
+    """A quarter of the requests, the same sectors, four times the bytes in flight."""
+    counts_a_quarter_of_the_requests(claim, emulator, V6)
+    claim.timed("V6 / V7", V6, V7, at_least=1.2)
+
+
+@pytest.mark.claim("reduce.v7-over-v5", "V7 is faster than V5", published="1.46x")
+def test_v7_is_faster_than_v5(claim: Any, emulator: Any) -> None:
+    """As over V6, since V5 and V6 ask the memory for the same."""
+    counts_a_quarter_of_the_requests(claim, emulator, V5)
+    claim.timed("V5 / V7", V5, V7, at_least=1.2)
+
+
+@pytest.mark.claim("reduce.v5-float4-same-as-v7", "V5 with float4 is as fast as V7")
+def test_v5_with_float4_equals_v7(claim: Any, emulator: Any) -> None:
+    """The same loads; the shuffles change nothing."""
+    claim.counted("requests and sectors", loads(emulator, V5_FLOAT4), loads(emulator, V7))
+    claim.timed("V5 with float4 / V7", V5_FLOAT4, V7, at_least=0.95, at_most=1.05)
+
+
+@pytest.mark.claim("reduce.v7-over-v1", "the whole ladder is 1156x", published="1156x")
+def test_the_ladder_is_worth_a_thousand(claim: Any, emulator: Any) -> None:
+    """An atomic an element against one a resident block."""
+    atomics = [sum(counted(emulator, rung).atomics.values()) for rung in (V1, V7)]
+    claim.counted("atomics, n = 2^16", atomics, [ELEMENTS, ELEMENTS // 4 // BLOCK])
+    claim.timed("V1 / V7", V1, V7, at_least=300)
+
+
+Published = dict[str, dict[str, float]]
+
+
+@pytest.fixture(scope="module")
+def published() -> Published:
+    """The seminar's table by rung: seconds, GB/s, speed-up, warp instructions."""
+    table = baselines.read(baselines.ROOT / "seminar-a100-80gb" / "0001_published.json")
+    return {
+        row["param"]: {"seconds": row["stats"]["median"], **row["extra_info"]}
+        for row in table.document["benchmarks"]
+    }
+
+
+def spread(printed: float) -> tuple[float, float]:
+    """What a printed figure may have been before it was rounded to its last digit."""
+    exponent = Decimal(str(printed)).as_tuple().exponent
+    assert isinstance(exponent, int)
+    half = 0.5 * 10.0**exponent
+    return printed - half, printed + half
+
+
+def agree(numerator: float, printed: float, quotient: float) -> bool:
+    """Whether numerator / printed can have been printed as `quotient`."""
+    low, high = spread(printed)
+    least, most = spread(quotient)
+    return numerator / high <= most and least <= numerator / low
+
+
+@pytest.mark.claim("reduce.table-consistent", "times, bandwidths and speed-ups of the table agree")
+def test_the_table_is_one_measurement_of_64_mi_floats(claim: Any, published: Published) -> None:
+    """Time x bandwidth is 4 x 2^26 bytes in every row, and the speed-ups are ratios of times."""
+    first, everything = published["reduce_v1"]["seconds"], list(published)
+    rates = [r for r, row in published.items() if agree(4e-9 * N, row["seconds"], row["GB/s"])]
+    ratios = [r for r, row in published.items() if agree(first, row["seconds"], row["times V1"])]
+    claim.counted("rungs whose time x bandwidth is 4 x 2^26 bytes", rates, everything)
+    claim.counted("rungs whose speed-up is V1's time over theirs", ratios, everything)
+
+
+def per_trip(emulator: Any, reduction: Reduction, opcode: str) -> float:
+    """Instructions of one mnemonic that a persistent rung issues per trip of a warp."""
+    one_block = replace(reduction, blocks=1)
+    loads_a_trip = BLOCK * (4 if reduction is V7 else 1)
+    short, long = (counted(emulator, one_block, trips * loads_a_trip) for trips in (2, 6))
+    return float((long.opcodes[opcode] - short.opcodes[opcode]) / 4 / (BLOCK / 32))
+
+
+@pytest.mark.claim(
+    "reduce.warp-instructions",
+    "the table's instructions belong to its times",
+    published="155 M ... 1.85 M",
+    expects="refuted",
+)
+def test_the_instruction_column_is_of_another_size_than_the_times(
+    claim: Any, emulator: Any, published: Published
+) -> None:
+    """A trip of V7 is a load, four additions and a loop, for 128 elements a warp.
+
+    1.85 M instructions cannot make the trips of 2^26 elements, which the times are of; they make
+    those of 2^24. The order of the column is right either way.
+    """
+    rungs = (V2, V3, V4, V5, V6, V7)
+    executed = [counted(emulator, rung, 1 << 20).warp_instructions for rung in rungs]
+    claim.counted("PTX instructions fall from V2 to V7", executed, sorted(executed, reverse=True))
+    needed = per_trip(emulator, V7, "ld.global.nc.v4.f32") + per_trip(emulator, V7, "add.f32")
+    claim.counted("loads and additions a trip of V7", needed, 5)
+    printed = published["reduce_v7"]["warp instructions"]
+    for power, fits in ((26, False), (24, True)):
+        trips = 2**power / 128
+        what = f"{printed / trips:.2f} instructions a trip at n = 2^{power} are enough"
+        claim.counted(what, printed / trips > needed, fits)
+
+
+@pytest.mark.claim(
+    "reduce.v7-compiles", "V7 reads const float* as float4 and sums n floats", expects="refuted"
+)
+def test_v7_compiles_as_float4_and_leaves_the_last_three(
+    claim: Any, emulator: Any, tmp_path: Path
+) -> None:
+    """C++ has no conversion for `float4 v = x4[i]` of a `const float*`; n4 counts whole float4s."""
+    source = V7.kernel.path.read_text()
+    published_form = tmp_path / "published.cu"
+    published_form.write_text(source.replace("const float4* __restrict__ x4", "const float* x4"))
+    with pytest.raises(CompilationError) as refusal:
+        compile_source(published_form, V7.kernel.defines, emulator.architecture)
+    claim.counted("the compiler names float4", "float4" in str(refusal.value), True)
+
+    n = 4 * BLOCK + 3
+    ones, out = emulator.put(np.ones(n, np.float32)), emulator.put(np.zeros(1, np.float32))
+    emulator.launch(V7.kernel, 1, BLOCK, ones[: n - 3], out, n // 4)
+    claim.counted("elements the kernel adds of 1027", int(emulator.get(out)[0]), n - 3)
+    claim.counted("elements its launcher adds", int(reduce_sum(emulator, V7, ones)), n)
+
+
+@pytest.mark.claim("reduce.v1-accuracy", "V1 also loses the sum (a finding of this suite)")
+def test_v1_stops_counting_at_2_to_the_24(claim: Any, emulator: Any) -> None:
+    """From 2^24 on, adding 1 to a float32 changes nothing: its neighbour is 2 away.
+
+    V1 adds every element to one float32, so its sum sticks. A tree adds equals to equals.
+    """
+    n = (1 << 24) + 4096
+    ones = emulator.put(np.ones(n, np.float32))
+    claim.counted("V1's sum of 2^24 + 4096 ones", reduce_sum(emulator, V1, ones), 1 << 24)
+    for rung in (V5, V7):
+        claim.counted(f"{rung.rung}'s sum", reduce_sum(emulator, rung, ones), n)
+    tree, chain = (rung.bound(1.0, N, emulator) for rung in (V7, V1))
+    claim.counted("bound of V1 / bound of V7 at n = 2^26 is past 1000", chain > 1000 * tree, True)
+
+
+WORKLOADS: Final = (
+    *(V1, V2, V3, V4, V5, V6, V7, V5_FLOAT4, V2_STORE, V3_STORE, V4_STORE),
+    *(V2_MASK_STORE, V6_INT_STRIDE, V6_SHUFFLE_DOWN, V3_WIDE, V4_WIDE, ATOMICS),
+)
+
+
+def short(workload: Reduction | AtomicAlone) -> str:
+    """A rung, and what sets it apart: reduce_v2-mask-store."""
+    if isinstance(workload, AtomicAlone):
+        return "atomic_alone"
+    block = () if workload.block == BLOCK else (str(workload.block),)
+    return "-".join((workload.rung, *block, *map(str.lower, workload.defines)))
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=short)
+@pytest.mark.benchmark(group="reduce ladder")
+def test_the_ladder_is_timed(bench: Any, workload: Reduction | AtomicAlone) -> None:
+    """A row of the benchmark table for each rung and each counterfactual."""
+    assert min(bench(workload)) > 0
