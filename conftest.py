@@ -12,10 +12,9 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 
 from harness import pytest_benchmarks, pytest_claims
 from harness.claims import Claim
-from harness.devices import Device, NoGPU, Workload
+from harness.devices import Device, Workload
 from harness.pytest_claims import CLAIM, RIG, STATEMENT
 from harness.rig import Rig
-from kernels import CompilerMissing
 
 # Under CI=true hypothesis starts from its "ci" profile (the same inputs every night, no database),
 # and a profile inherits from the active one unless it names its parent.
@@ -51,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--baseline-gpu",
         metavar="SLUG",
-        default=os.environ.get("CLAIMS_BASELINE_GPU"),
+        default=os.environ.get("CLAIMS_BASELINE_GPU") or None,
         help="judge from the newest recording of baselines/SLUG instead of the newest of any GPU",
     )
 
@@ -67,25 +66,19 @@ def pytest_configure(config: pytest.Config) -> None:
         timing=not parallel and not config.getoption("benchmark_disable", False),
     )
     if config.getoption("gpu") == "require" and not config.getoption("collectonly"):
-        _open(rig)
+        pytest_claims.opened(config)
+    if rig.baseline_gpu is not None:
+        pytest_claims.chosen(config)
     for plugin in (pytest_claims, pytest_benchmarks):
         config.pluginmanager.register(plugin)
-
-
-def _open(rig: Rig) -> Device:
-    try:
-        return rig.device
-    except (NoGPU, CompilerMissing) as error:
-        raise pytest.UsageError(str(error)) from None
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say which device this run is on, and which recording it reads."""
     if config.getoption("collectonly"):
         return []
-    rig = config.stash[RIG]
-    _open(rig)
-    return rig.header()
+    pytest_claims.opened(config)
+    return config.stash[RIG].header()
 
 
 @pytest.fixture(scope="session")

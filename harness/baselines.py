@@ -128,7 +128,7 @@ def recorded(root: Path, problems: list[str], gpu: str | None = None) -> Baselin
     """
     found = [newest(folder, problems, with_pairs=True) for folder in _folders(root, gpu)]
     usable = [baseline for baseline in found if baseline]
-    if gpu and not usable:
+    if gpu is not None and not usable:
         known = ", ".join(folder.name for folder in _folders(root)) or "none"
         raise BaselineError(f"no baseline with pairs for {gpu!r} in {root}; there are: {known}")
     return max(
@@ -139,7 +139,8 @@ def recorded(root: Path, problems: list[str], gpu: str | None = None) -> Baselin
 
 
 def _folders(root: Path, gpu: str | None = None) -> list[Path]:
-    return sorted(folder for folder in root.glob(gpu or "*") if folder.is_dir())
+    found = root.glob("*") if gpu is None else [root / gpu]
+    return sorted(folder for folder in found if folder.is_dir())
 
 
 def promote(source: Path, root: Path = ROOT) -> Path:

@@ -21,11 +21,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-import numpy as np
-
+from harness.access import Update
 from harness.baselines import ROOT, slug
-from harness.devices import Device, Launch, Workload
-from kernels import kernel
+from harness.devices import Workload
+from harness.reduction import RUNGS, Reduction
 
 SAMPLES: Final = 30
 PROFILED_RUNS: Final = 7
@@ -72,33 +71,11 @@ class Run:
     metrics: dict[str, float]
 
 
-@dataclass(frozen=True)
-class Reduction:
-    """A rung of the ladder over n random floats."""
-
-    rung: str
-    n: int
-    grid: int
-
-    @property
-    def name(self) -> str:
-        """The kernel."""
-        return self.rung
-
-    def prepare(self, device: Device) -> Launch:
-        """Put n floats of [0, 1) on `device`."""
-        values = np.random.default_rng(0).random(self.n, dtype=np.float32)
-        x, out = device.put(values), device.put(np.zeros(1, np.float32))
-        count = self.n // 4 if self.rung.endswith(("v7", "float4")) else self.n
-        which = kernel("reduce_ladder", self.rung, BLOCK=256)
-        return Launch(which, self.grid, 256, (x, out, count), values.nbytes, lambda: None)
-
-
 def launches() -> list[Profiled]:
-    """Return what is profiled."""
-    n = 1 << 26
-    grids = {"reduce_v4": n // 256, "reduce_v5": 1056, "reduce_v6": 1056, "reduce_v7": 1056}
-    return [Profiled(Reduction(rung, n, grid), n) for rung, grid in grids.items()]
+    """Return what is profiled: every rung on 2^26 floats, both layouts of 2^22 records."""
+    rungs = [Profiled(Reduction(rung, n := 1 << 26), n) for rung in RUNGS]
+    updates = [Profiled(Update(layout, n := 1 << 22), n) for layout in ("aos", "soa")]
+    return rungs + updates
 
 
 def time_launches() -> dict[str, Any]:

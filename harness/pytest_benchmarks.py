@@ -13,7 +13,7 @@ import pytest
 
 from harness.baselines import slug
 from harness.devices import Launch
-from harness.pytest_claims import RIG
+from harness.pytest_claims import RIG, opened
 from harness.ratios import Measured
 from harness.rig import Rig
 
@@ -71,6 +71,7 @@ def _storage(config: pytest.Config) -> Path:
     """Return the folder to compare with; pytest-benchmark creates what is missing, so it exists."""
     wanted = any(config.getoption(f"benchmark_{name}") for name in ("compare", "save", "autosave"))
     if wanted and not config.getoption("collectonly") and not hasattr(config, "workerinput"):
+        opened(config)
         folder = config.stash[RIG].folder
         if folder and folder.is_dir():
             return folder
@@ -91,7 +92,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_benchmark_generate_machine_info(config: pytest.Config) -> dict[str, str]:
     """Only what makes times incomparable; driver and clocks are facts of a recording."""
-    return {"gpu": config.stash[RIG].device.name}
+    return {"gpu": "not opened" if config.getoption("collectonly") else opened(config).name}
 
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
@@ -100,7 +101,8 @@ def pytest_benchmark_compare_machine_info(
 ) -> None:
     """Refuse to compare the times of two GPU models; a published table may be looked at."""
     there, here = compared_benchmark["machine_info"].get("gpu"), machine_info["gpu"]
-    if config.stash[RIG].timed and there != here and not compared_benchmark.get("published"):
+    comparing = not config.getoption("collectonly") and config.stash[RIG].timed
+    if comparing and there != here and not compared_benchmark.get("published"):
         raise pytest.UsageError(
             f"the baseline is of {there}, this is {here}: times of two models do not compare; "
             f"record one here with `tox -e record` (baselines/{slug(here)}/)"
@@ -113,7 +115,7 @@ def pytest_benchmark_compare_machine_info(
 def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, Any]) -> None:
     """Add the facts of the device, and the pairs that the claims were judged by."""
     rig = config.stash[RIG]
-    output_json["device"] = rig.described()
+    output_json["device"] = rig.described() | rig.bandwidths()
     output_json["pairs"] = rig.ratios.pairs if isinstance(rig.ratios, Measured) else {}
 
 

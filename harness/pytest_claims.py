@@ -12,16 +12,35 @@ from typing import Any, Final
 import pytest
 
 from harness import report
+from harness.baselines import Baseline, BaselineError
 from harness.claims import Claim, Statement, statement
+from harness.devices import Device, NoGPU
 from harness.devices.cuda import DeadContext
 from harness.ledger import entry, merged
 from harness.rig import Rig
+from kernels import CompilerMissing
 
 RIG: Final = pytest.StashKey[Rig]()
 STATEMENT: Final = pytest.StashKey[Statement]()
 CLAIM: Final = pytest.StashKey[Claim]()
 PHASES: Final = pytest.StashKey[dict[str, pytest.TestReport]]()
 PROPERTY: Final = "claim"
+
+
+def opened(config: pytest.Config) -> Device:
+    """Return the device of the session; what is missing is a usage error."""
+    try:
+        return config.stash[RIG].device
+    except (NoGPU, CompilerMissing) as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def chosen(config: pytest.Config) -> Baseline | None:
+    """Return the recording to judge from; a name that has none is a usage error."""
+    try:
+        return config.stash[RIG].recorded
+    except BaselineError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 @pytest.hookimpl(tryfirst=True)

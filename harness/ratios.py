@@ -10,8 +10,8 @@ from typing import Any, Literal
 from zlib import crc32
 
 from harness.baselines import Baseline, slug
-from harness.claims import Evidence, Kind
 from harness.devices import Workload
+from harness.evidence import Evidence, Kind
 from harness.timing import Bound, Budget, Pair, ratio
 from harness.workbench import Workbench
 

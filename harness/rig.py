@@ -36,7 +36,7 @@ class Rig:
         self.problems: list[str] = []
         self.no_gpu = "--gpu=emulate" if wanted == "emulate" else ""
         self._wanted = wanted
-        self._baseline_gpu = baseline_gpu
+        self.baseline_gpu = baseline_gpu
         self._timing = timing
 
     @cached_property
@@ -87,8 +87,8 @@ class Rig:
     @cached_property
     def recorded(self) -> Baseline | None:
         """The recording to judge from: --baseline-gpu, else this GPU, else the newest of any."""
-        if self._baseline_gpu:
-            return baselines.recorded(self.stored, self.problems, self._baseline_gpu)
+        if self.baseline_gpu is not None:
+            return baselines.recorded(self.stored, self.problems, self.baseline_gpu)
         own = baselines.newest(self.folder, self.problems, with_pairs=True) if self.folder else None
         return own or baselines.recorded(self.stored, self.problems)
 
@@ -112,6 +112,11 @@ class Rig:
         """What a plain copy reaches in this session, bytes/s, measured once."""
         copy = getattr(self.timed, "copy_bandwidth", None)
         return copy() if copy else None
+
+    def bandwidths(self) -> dict[str, float]:
+        """Return the memory's peak and a copy's bandwidth in GB/s, as far as they are known."""
+        known = {"peak GB/s": self.peak, "copy GB/s": self.copy_rate}
+        return {name: round(rate / 1e9, 1) for name, rate in known.items() if rate}
 
     def described(self) -> dict[str, Any]:
         """Return what the reports say of the device: name, clock, telemetry, which recording."""

@@ -1,8 +1,10 @@
-"""Name, compile and read the signature of a kernel in kernels/*.cu; needs neither GPU nor driver."""
+"""Name a kernel of kernels/*.cu, compile it, read its parameters; needs no GPU and no driver."""
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -93,9 +95,7 @@ def compile_kernel(kernel: Kernel, architecture: str) -> Binary:
 
 
 @cache
-def compile_source(
-    path: Path, defines: tuple[tuple[str, int], ...], architecture: str
-) -> Binary:
+def compile_source(path: Path, defines: tuple[tuple[str, int], ...], architecture: str) -> Binary:
     """Compile one CUDA C++ file with NVRTC: one compilation gives both PTX and cubin.
 
     Raises
@@ -123,17 +123,30 @@ def compile_source(
         nvrtc.destroyProgram(program)
 
 
+def import_cupy() -> Any:
+    """Import CuPy, which makes a folder for kernels of its own: not at home, it may be read-only.
+
+    Raises
+    ------
+    ImportError
+        CuPy, or a library it needs, is missing.
+    """
+    os.environ.setdefault("CUPY_CACHE_DIR", str(Path(tempfile.gettempdir(), "cupy-kernels")))
+    import cupy
+
+    return cupy
+
+
 @cache
 def _nvrtc() -> Any:
     """Load NVRTC through CuPy, or say what to install."""
     try:
-        from cupy.cuda import nvrtc
-
+        nvrtc = import_cupy().cuda.nvrtc
         nvrtc.getVersion()
     except Exception as error:
         raise CompilerMissing(
             f"NVRTC cannot be loaded ({error}).\n"
-            "Install CuPy and the compiler of your driver's CUDA major version, only one of the two:\n"
+            "Install CuPy and the compiler of your driver's CUDA version, only one of the two:\n"
             "  pip install cupy-cuda13x 'nvidia-cuda-nvrtc<14'\n"
             "  pip install cupy-cuda12x nvidia-cuda-nvrtc-cu12"
         ) from error

@@ -19,7 +19,7 @@ import pytest
 from harness import baselines
 from harness.counting import bytes_in_flight
 from harness.devices import Device, Launch
-from harness.reduction import Reduction, reduce_sum
+from harness.reduction import Reduction, accumulator, reduce_sum
 from kernels import CompilationError, compile_source, kernel
 
 N: Final = 1 << 26  # elements of the published times
@@ -46,14 +46,13 @@ class AtomicAlone:
     def prepare(self, device: Device) -> Launch:
         """N / BLOCK blocks, each adds 1: no bytes to speak of."""
         blocks, entry = N // BLOCK, kernel("reduce_ladder", "atomic_alone", BLOCK=BLOCK)
-        out = device.put(np.zeros(1, np.float32))
 
         def check() -> None:
             fresh = device.put(np.zeros(1, np.float32))
             device.launch(entry, blocks, BLOCK, fresh)
             assert device.get(fresh)[0] == blocks
 
-        return Launch(entry, blocks, BLOCK, (out,), 0, check)
+        return Launch(entry, blocks, BLOCK, (accumulator(device),), 0, check)
 
 
 ATOMICS = AtomicAlone()

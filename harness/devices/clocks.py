@@ -1,7 +1,8 @@
 """Two clocks for one kernel or copy: the driver's activity records (CUPTI), or two CUDA events.
 
-A record holds when the GPU began and ended the kernel. Two events also hold what lies between them:
-2.4 us more on an H200 when the launch is queued behind work, 10 us when it is not.
+A record holds when the GPU began and ended the kernel, within 0.5 us of what Nsight Compute says on
+an H200. Two events around it show 1 us more when they are queued behind work, and 10 to 45 us more
+when the GPU waits for the host in between.
 """
 
 from __future__ import annotations
@@ -64,8 +65,9 @@ class CuptiClock:
         ClockError
             Another kernel ran in the window, or none, or more than one.
         """
-        kinds = self._cupti.ActivityKind
-        return self._single(self._window(kinds.CONCURRENT_KERNEL, flush, run), name)
+        # Not CONCURRENT_KERNEL: to tell overlapping kernels apart CUPTI adds code to every block,
+        # 23 us to a kernel of 262,144 blocks and 302 us on an H200.
+        return self._single(self._window(self._cupti.ActivityKind.KERNEL, flush, run), name)
 
     def copy(self, flush: Action, run: Action) -> float:
         """Return the seconds of the one copy that `run` queues.

@@ -3,8 +3,8 @@
 //   read_all   makes L2 cold and clean: reads a buffer of twice its size, writes nothing
 //   spin       runs for a known time: what a clock is checked against
 
-// The loads would be dead code if their sum went nowhere, so it is stored if it equals a value it cannot have:
-// the buffer holds 0xA5 in every byte, and OR of equal words is that word.
+// The loads would be dead code if their OR went nowhere, so it is stored if it equals a value it
+// cannot have: the buffer holds 0xA5 in every byte, and OR of equal words is that word.
 extern "C" __global__ void read_all(const uint4* x, unsigned* out, int n)
 {
     unsigned seen = 0;

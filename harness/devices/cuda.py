@@ -31,8 +31,7 @@ POISON_BYTE: Final = 0xA5
 COPY_BYTES: Final = 1 << 28
 COPY_SAMPLES: Final = 11
 
-# CUDA's numbers of two device attributes.
-MEMORY_CLOCK_KHZ: Final = 36
+MEMORY_CLOCK_KHZ: Final = 36  # CUDA's numbers of two device attributes
 MEMORY_BUS_BITS: Final = 37
 
 
@@ -206,11 +205,11 @@ class CudaDevice:
         memory = self._filled(size, np.uint8, POISON_BYTE), self._filled(1, np.uint32, POISON_BYTE)
         addresses = [np.uint64(_address(array)) for array in memory]
         function = _load(compile_source(SOURCE, (), self.architecture)).get_function(FLUSH)
-        grid = self.multiprocessors * FLUSH_THREADS // FLUSH_BLOCK
+        shape = (self.multiprocessors * FLUSH_THREADS // FLUSH_BLOCK,), (FLUSH_BLOCK,)
         self._flush_memory = memory  # the launch knows only addresses
 
         def flush() -> None:
-            function((grid,), (FLUSH_BLOCK,), (*addresses, np.int32(size // FLUSH_LOAD)))
+            function(*shape, (*addresses, np.int32(size // FLUSH_LOAD)))
 
         return flush
 

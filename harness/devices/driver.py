@@ -6,6 +6,7 @@ import os
 from typing import Any, Final
 
 from harness.devices import NoGPU
+from kernels import import_cupy
 
 # CUDA's numbers of the errors that mean "no GPU". Any other error is a failure, not an absence.
 STUB_LIBRARY: Final = 34
@@ -22,7 +23,7 @@ def open_cupy() -> Any:
         CuPy, the driver or the GPU is missing, or CuPy is too new for the driver.
     """
     try:
-        import cupy
+        cupy = import_cupy()
     except ImportError as error:
         raise NoGPU(
             f"CuPy cannot be imported ({_cause(error)}): install one wheel, that of the driver's "

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from harness.claims import Evidence, spelled
+from harness.evidence import Evidence, spelled
 from harness.timing import Outcome
 
 Row = dict[str, Any]

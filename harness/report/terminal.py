@@ -11,6 +11,7 @@ from harness.report.ledger import Ledger, Row, finding, label, outcome, source
 COLOURS: Final = {"holds": "green", "refuted": "cyan", "undecided": "yellow", "broken": "red"}
 WIDEST: Final = 118
 NARROWEST: Final = 80
+PIPED: Final = 100
 INDENT: Final = 13
 FINDINGS: Final = 3
 
@@ -25,8 +26,9 @@ class Terminal(Protocol):
 
 def show(terminal: Any, ledger: Ledger, problems: list[str]) -> None:
     """Print the table, the totals and what went wrong while reporting."""
-    width = max(NARROWEST, min(getattr(terminal, "_screen_width", 100), WIDEST))
+    width = max(NARROWEST, min(terminal._screen_width, WIDEST)) if terminal.isatty else PIPED
     usual = usual_sources(ledger)
+    terminal.ensure_newline()
     terminal.section(f"claims on {ledger.device['name']}", bold=True)
     terminal.write_line("; ".join(dict.fromkeys(usual.values())), light=True)
     for section, rows in ledger.sections().items():

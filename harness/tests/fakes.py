@@ -1,4 +1,4 @@
-"""A GPU that is none: the same verbs, and times that a test chooses."""
+"""A GPU that is none, with times that a test chooses, and what it would have recorded."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from harness.devices import Array, Device, Launch
 from kernels import Kernel
 
 MEGABYTE = 1_000_000
+STATS = {
+    **dict.fromkeys(("min", "max", "mean", "median", "total"), 1e-4),
+    **{"stddev": 0.0, "iqr": 0.0, "outliers": "0;0", "rounds": 1, "iterations": 1},
+}
+PAIRS = {"reduce.x": {"a / b": {"clock": "cupti", "seconds": [[1.5e-4, 1e-4]] * 128}}}
 
 
 class FakeGPU:
@@ -92,3 +97,18 @@ def around(value: float, count: int = 256, spread: float = 0.01) -> list[tuple[f
     """Return pairs whose ratios are normal around `value`."""
     ratios = np.random.default_rng(0).normal(value, spread, count)
     return [(float(ratio) * 1e-4, 1e-4) for ratio in ratios]
+
+
+def document(gpu: str = "NVIDIA H200", **changed: Any) -> dict[str, Any]:
+    """Return what pytest-benchmark writes, with pairs."""
+    bench: dict[str, Any] = {
+        "fullname": "t.py::t[v1]",
+        "name": "t[v1]",
+        "param": "v1",
+        "group": None,
+    }
+    bench |= {"params": {"w": "long"}, "options": {}, "extra_info": {}}
+    bench["stats"] = STATS | {"data": [1.23456789123e-4] * 100}
+    machine: dict[str, Any] = {"machine_info": {"gpu": gpu}}
+    facts = {"datetime": "2026-12-01T02:00:00+00:00", "benchmarks": [bench], "pairs": PAIRS}
+    return machine | facts | changed

@@ -10,22 +10,7 @@ import pytest
 
 from harness import baselines
 from harness.baselines import BaselineError, newest, promote, read, recorded, slug
-
-STATS = {
-    **dict.fromkeys(("min", "max", "mean", "median", "total"), 1e-4),
-    **{"stddev": 0.0, "iqr": 0.0, "outliers": "0;0", "rounds": 1, "iterations": 1},
-}
-PAIRS = {"reduce.x": {"a / b": {"clock": "cupti", "seconds": [[1.5e-4, 1e-4]] * 128}}}
-
-
-def document(gpu: str = "NVIDIA H200", **changed: Any) -> dict[str, Any]:
-    """Return what pytest-benchmark writes, with pairs."""
-    bench: dict[str, Any] = {"fullname": "t.py::t[v1]", "name": "t[v1]", "param": "v1", "group": None}
-    bench |= {"params": {"w": "long"}, "options": {}, "extra_info": {}}
-    bench["stats"] = STATS | {"data": [1.23456789123e-4] * 100}
-    machine: dict[str, Any] = {"machine_info": {"gpu": gpu}}
-    facts = {"datetime": "2026-12-01T02:00:00+00:00", "benchmarks": [bench], "pairs": PAIRS}
-    return machine | facts | changed
+from harness.tests.fakes import PAIRS, STATS, document
 
 
 def stored(root: Path, name: str, content: dict[str, Any] | str) -> Path:

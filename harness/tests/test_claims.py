@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from harness.baselines import Baseline
-from harness.claims import Claim, Evidence, Verdict, statement, verdict
+from harness.claims import Claim, Verdict, statement, verdict
+from harness.evidence import Evidence
 from harness.ratios import NOTHING_RECORDED, Measured, Recorded
 from harness.tests.fakes import FakeGPU, FakeWorkload, around
 from harness.workbench import Workbench
@@ -133,7 +134,9 @@ def test_recorded_pairs_are_judged_by_the_same_code_and_labelled() -> None:
 def test_a_recording_breaks_a_claim_too() -> None:
     """Else a changed bound would go unnoticed without a GPU."""
     pairs = [list(pair) for pair in around(1.1, 20)]
-    with pytest.raises(AssertionError, match=r"outside >= 1\.3; recorded on NVIDIA H200, 2026-12-01"):
+    with pytest.raises(
+        AssertionError, match=r"outside >= 1\.3; recorded on NVIDIA H200, 2026-12-01"
+    ):
         claim(Recorded(baseline(seconds=pairs))).timed("V2 / V3", SLOW, FAST, at_least=1.3)
 
 

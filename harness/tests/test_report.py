@@ -53,10 +53,14 @@ class Screen:
     """A terminal of 100 columns that remembers."""
 
     _screen_width = WIDTH
+    isatty = True
 
     def __init__(self) -> None:
         self.text = ""
         self.colours: dict[str, set[str]] = {}
+
+    def ensure_newline(self) -> None:
+        """Begin a line."""
 
     def section(self, title: str, sep: str = "=", **markup: bool) -> None:
         """Write a title."""
@@ -84,7 +88,7 @@ def test_the_table_has_every_claim_and_its_decisive_numbers() -> None:
     text = shown().text
     assert "holds      soa-8x: a | b <c> & d (published: 8x)" in text
     assert "timed    V2 / V3 = 1.542 [1.53, 1.55], needs >= 1.3" in text
-    assert "recorded on NVIDIA H200, 2026-12-01" in text
+    assert "recorded on NVIDIA H200, 2026-12-01" in " ".join(text.split())
     assert "cause    V3 / V2 masked, both with a store = 1.19 [1.1, 1.2], needs 0.9..2" in text
     assert "V5 / V6: not measured (no recording), needs 0.95..1.05" in text
     assert "the modulo was the cost" in text
@@ -180,7 +184,8 @@ def test_an_unwritable_folder_is_a_remark(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "build").write_text("a file where the folder should be")
     problems = report.write(LEDGER, tmp_path / "build")
     assert [problem.partition(" not written")[0] for problem in problems] == [
-        os.path.join(tmp_path, "build", name) for name in ("claims.json", "claims.md", "report.html")
+        os.path.join(tmp_path, "build", name)
+        for name in ("claims.json", "claims.md", "report.html")
     ] + [str(tmp_path / "missing" / "summary.md")]
     assert problems[0] in shown(problems).text
 

@@ -14,7 +14,7 @@ from harness.devices.clocks import FLUSHES, ClockError, CuptiClock, EventClock, 
 class FakeCupti:
     """Records what runs while a kind is enabled and hands it over when flushed, as CUPTI does."""
 
-    ActivityKind = SimpleNamespace(CONCURRENT_KERNEL=10, MEMCPY=1)
+    ActivityKind = SimpleNamespace(KERNEL=3, MEMCPY=1)
 
     def __init__(self) -> None:
         self.enabled: set[int] = set()
@@ -34,7 +34,7 @@ class FakeCupti:
         self.pending = []
 
     def kernel(self, name: str, nanoseconds: int = 1000) -> None:
-        if 10 in self.enabled:
+        if 3 in self.enabled:
             self.pending.append(SimpleNamespace(name=name, start=7, end=7 + nanoseconds))
 
     def copy(self, nanoseconds: int = 1000) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,3 +98,20 @@ def test_no_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(NoGPU, match=r"CuPy cannot be imported .*cupy-cuda13x or cupy-cuda12x"):
         open_cupy()
+
+
+OPEN = """
+from harness.devices import NoGPU
+from harness.devices.driver import open_cupy
+try:
+    open_cupy()
+except NoGPU:
+    pass
+"""
+
+
+def test_a_home_that_cannot_be_written_is_no_obstacle() -> None:
+    environment = {k: v for k, v in os.environ.items() if k != "CUPY_CACHE_DIR"}
+    root = Path(__file__).parents[3]
+    environment |= {"HOME": "/proc/none"}
+    subprocess.run([sys.executable, "-c", OPEN], cwd=root, env=environment, check=True, timeout=60)

@@ -1,0 +1,93 @@
+"""One number of a test, where it comes from, and where it lies against its bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from harness.timing import Bound, Interval, Outcome
+
+Kind = Literal["counted", "timed", "cause", "recorded"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One number, where it comes from, and the bound it is held against.
+
+    `value` equals `bound` for a count. For a ratio of times, `bound` is [at_least, at_most] and
+    `interval` the 99 % interval of the value; both are None if nothing was measured or recorded.
+    `of` is what a recording recorded: "timed" or "cause".
+    """
+
+    kind: Kind
+    device: str
+    clock: str | None
+    what: str
+    value: Any
+    bound: Any
+    interval: tuple[float, float] | None = None
+    of: Literal["timed", "cause"] | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """Where the evidence lies; too few samples are never inside or outside."""
+        if self.kind == "counted":
+            return "inside" if self.value == self.bound else "outside"
+        if self.interval is None:
+            return "straddles"
+        return Interval(self.value, *self.interval).against(self.bound)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the evidence as it stands in build/claims.json."""
+        keys = ("kind", "device", "clock", "what", "value", "bound", "interval")
+        document = {key: _finite(getattr(self, key)) for key in keys}
+        return document | ({"of": self.of} if self.of == "cause" else {})
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as JSON holds it: no NumPy arrays or scalars, no tuples, no fractions."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    return value if value is None or isinstance(value, (bool, int, float, str)) else float(value)
+
+
+def _finite(value: Any) -> Any:
+    """Return `value` with NaN and infinities spelled out, which JSON cannot hold."""
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def described(evidence: Evidence) -> str:
+    """Say what was found, what it is held against, and where.
+
+    >>> described(Evidence("counted", "emulated sm_90", None, "sectors", 5, 4))
+    'sectors is 5, not 4, on emulated sm_90'
+    """
+    found = f"{evidence.what} is {evidence.value}"
+    if evidence.kind == "counted":
+        return f"{found}, not {evidence.bound}, on {evidence.device}"
+    low, high = evidence.interval or (0.0, 0.0)
+    return (
+        f"{evidence.what} is {evidence.value:.3g}, 99 % interval {low:.3g}..{high:.3g}, "
+        f"outside {spelled(evidence.bound)}; "
+        f"{evidence.kind} on {evidence.device} ({evidence.clock})"
+    )
+
+
+def spelled(bound: Bound) -> str:
+    """Return a bound in words a table can hold.
+
+    >>> spelled((1.3, None)), spelled((None, 1.05)), spelled((0.95, 1.05))
+    ('>= 1.3', '<= 1.05', '0.95..1.05')
+    """
+    least, most = bound
+    if least is None:
+        return f"<= {most:g}"
+    return f">= {least:g}" if most is None else f"{least:g}..{most:g}"
