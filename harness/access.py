@@ -69,7 +69,7 @@ class Copy:
 
     pattern: str
     amount: int
-    n: int = 1 << 24
+    n: int = 1 << 23
 
     @property
     def name(self) -> str:
@@ -92,7 +92,8 @@ class Copy:
     def prepare(self, device: Device) -> Launch:
         """One read and one write per element, whole sectors where the stride skips."""
         index = self.source_index
-        x = np.random.default_rng(self.n).random(int(index.max()) + 1, np.float32)
+        random = np.random.default_rng(self.n).random(self.n, np.float32)
+        x = np.resize(random, int(index.max()) + 1)
         source, target = device.put(x), device.empty(self.n, np.float32)
         launched = (entry(f"copy_{self.pattern}"), self.n // BLOCK, BLOCK)
 

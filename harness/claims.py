@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Protocol
 
 from harness.devices import Workload
 from harness.evidence import Evidence, described, plain
-from harness.timing import Bound
+from harness.timing import Bound, Ideal
 
 ID: Final = re.compile(r"[a-z0-9]+\.[a-z0-9-]+")
 
@@ -26,12 +26,16 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Statement:
-    """A claim as its mark states it: id, sentence, published figure, expected verdict by GPU."""
+    """A claim as its mark states it: id, sentence, published figure, expected verdict by GPU.
+
+    `finding` is what the test's name says of it.
+    """
 
     id: str
     says: str
     published: str | None = None
     expects: Mapping[str, Verdict] = field(default_factory=lambda: {"default": Verdict.HOLDS})
+    finding: str = ""
 
     @property
     def section(self) -> str:
@@ -67,6 +71,16 @@ def statement(
     return Statement(id, says, published, {gpu: Verdict(name) for gpu, name in table.items()})
 
 
+def sentence(test: str) -> str:
+    """Return a test's name as the sentence it is.
+
+    >>> sentence("test_v3_wins_by_dropping_the_modulo")
+    'V3 wins by dropping the modulo'
+    """
+    words = re.sub(r"\bv(?=\d)", "V", test.removeprefix("test_").replace("_", " "))
+    return words[:1].upper() + words[1:]
+
+
 def verdict(evidence: Iterable[Evidence], expected: Verdict) -> Verdict:
     """Judge: anything outside its bound breaks the claim, anything straddling leaves it open."""
     outcomes = {each.outcome for each in evidence}
@@ -85,15 +99,19 @@ class Ratios(Protocol):
         claim: str,
         kind: Literal["timed", "cause"],
         what: str,
-        numerator: Workload,
-        denominator: Workload,
+        numerator: Workload | Ideal,
+        denominator: Workload | Ideal,
         bound: Bound,
     ) -> Evidence:
         """Return the evidence for numerator / denominator against `bound`."""
 
 
 class Claim:
-    """What a test brings evidence with; evidence that breaks the claim fails the test at once."""
+    """What a test brings evidence with.
+
+    A wrong count fails the test at once, before anything is timed. Ratios are all measured first,
+    so that a broken effect still shows its cause; `conclude` then fails the test.
+    """
 
     def __init__(self, statement: Statement, ratios: Callable[[], Ratios], counted_on: str) -> None:
         self.statement = statement
@@ -121,33 +139,43 @@ class Claim:
         """Assert an exact count: `value == bound`."""
         __tracebackhide__ = True
         on = device or self._counted_on
-        self._add(Evidence("counted", on, None, what, plain(value), plain(bound)))
+        evidence = Evidence("counted", on, None, what, plain(value), plain(bound))
+        self.evidence.append(evidence)
+        assert evidence.outcome == "inside", f"{self.statement.id}: {described(evidence)}"
 
     def timed(
         self,
         what: str,
-        numerator: Workload,
-        denominator: Workload,
+        numerator: Workload | Ideal,
+        denominator: Workload | Ideal,
         *,
         at_least: float | None = None,
         at_most: float | None = None,
     ) -> None:
-        """Assert time(numerator) / time(denominator) between `at_least` and `at_most`."""
-        __tracebackhide__ = True
+        """Hold time(numerator) / time(denominator) against `at_least` and `at_most`."""
         self._ratio("timed", what, numerator, denominator, (at_least, at_most))
 
     def cause(
         self,
         what: str,
-        numerator: Workload,
-        denominator: Workload,
+        numerator: Workload | Ideal,
+        denominator: Workload | Ideal,
         *,
         at_least: float | None = None,
         at_most: float | None = None,
     ) -> None:
         """Like `timed`, for kernels that differ only in what the seminar names as the cause."""
-        __tracebackhide__ = True
         self._ratio("cause", what, numerator, denominator, (at_least, at_most))
+
+    def conclude(self) -> None:
+        """Assert that there is evidence and that none of it lies outside its bound."""
+        __tracebackhide__ = True
+        name = self.statement.id
+        assert self.evidence, (
+            f"{name} brings no evidence: use claim.counted, claim.timed or claim.cause"
+        )
+        failed = [described(each) for each in self.evidence if each.outcome == "outside"]
+        assert not failed, "\n".join(f"{name}: {text}" for text in failed)
 
     def note(self, text: str) -> None:
         """Add a sentence to the claim's row in the reports."""
@@ -157,8 +185,8 @@ class Claim:
         self,
         kind: Literal["timed", "cause"],
         what: str,
-        one: Workload,
-        other: Workload,
+        one: Workload | Ideal,
+        other: Workload | Ideal,
         bound: Bound,
     ) -> None:
         __tracebackhide__ = True
@@ -166,9 +194,5 @@ class Claim:
             raise ValueError(
                 f"{self.statement.id}: {what} has no bound; give at_least, at_most or both"
             )
-        self._add(self._ratios().evidence(self.statement.id, kind, what, one, other, bound))
-
-    def _add(self, evidence: Evidence) -> None:
-        __tracebackhide__ = True
-        self.evidence.append(evidence)
-        assert evidence.outcome != "outside", f"{self.statement.id}: {described(evidence)}"
+        found = self._ratios().evidence(self.statement.id, kind, what, one, other, bound)
+        self.evidence.append(found)

@@ -13,7 +13,9 @@ from typing import Final
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from harness.devices.emulator.operations import DTYPES, elements, source_registers, target_registers
+from harness.devices.emulator.crosslane import elements
+from harness.devices.emulator.lanewise import DTYPES
+from harness.devices.emulator.program import source_registers, target_registers
 from harness.devices.emulator.ptx import Instruction, parse
 from kernels import Kernel, compile_kernel
 

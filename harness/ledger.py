@@ -42,6 +42,7 @@ def entry(
         "says": stated.says,
         "published": stated.published,
         "verdict": str(verdict),
+        "finding": stated.finding,
         "evidence": [evidence.as_json() for evidence in claim.evidence] if claim else [],
     }
     return row | ({"note": " ".join(notes)} if notes else {})
@@ -53,7 +54,7 @@ def _reason(phase: Phase) -> str:
         return str(phase.longrepr[2])
     crash = getattr(phase.longrepr, "reprcrash", None)
     message = crash.message if crash else str(phase.longrepr)
-    return str(message).strip().partition("\n")[0]
+    return str(message).strip().partition("\n")[0].removeprefix("Failed: ")
 
 
 def merged(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

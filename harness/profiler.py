@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from harness.access import Update
+from harness.access import Copy, Update
 from harness.baselines import ROOT, slug
 from harness.devices import Workload
 from harness.reduction import RUNGS, Reduction
@@ -72,10 +72,11 @@ class Run:
 
 
 def launches() -> list[Profiled]:
-    """Return what is profiled: every rung on 2^26 floats, both layouts of 2^22 records."""
+    """Return what is profiled: rungs on 2^26 floats, layouts of 2^22 records, wide strides."""
     rungs = [Profiled(Reduction(rung, n := 1 << 26), n) for rung in RUNGS]
     updates = [Profiled(Update(layout, n := 1 << 22), n) for layout in ("aos", "soa")]
-    return rungs + updates
+    copies = [Profiled(Copy("strided", stride, n := 1 << 23), n) for stride in (8, 16, 32)]
+    return rungs + updates + copies
 
 
 def time_launches() -> dict[str, Any]:
@@ -88,7 +89,12 @@ def time_launches() -> dict[str, Any]:
     for profiled in launches():
         launch = profiled.workload.prepare(device)
         launch.check()
-        entry = {"kernel": str(launch.kernel), "function": launch.kernel.name, "n": profiled.n}
+        entry: dict[str, Any] = {
+            "workload": profiled.workload.name,
+            "function": launch.kernel.name,
+            "kernel": str(launch.kernel),
+            "n": profiled.n,
+        }
         seconds = [device.seconds(launch) for _ in range(SAMPLES)]
         timed.append({**entry, "grid": launch.grid, "block": launch.block, "seconds": seconds})
     state = telemetry.state(device.bus_id)
@@ -209,12 +215,55 @@ def _merge(
 ) -> dict[str, Any]:
     readings = [first["seconds"], second["seconds"]]
     return {
-        **{key: first[key] for key in ("kernel", "n", "grid", "block")},
+        **{key: first[key] for key in ("workload", "kernel", "n", "grid", "block")},
         "suite_us": round(median([*first["seconds"], *second["seconds"]]) * 1e6, 3),
         "suite_readings_us": [round(median(seconds) * 1e6, 3) for seconds in readings],
         "ncu_us": round(time[TIME] / 1e3, 3),
         "counters": counters,
     }
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What profiler.json of one GPU holds: the launches by the name of their workload."""
+
+    label: str
+    launches: dict[str, dict[str, Any]]
+
+    def counter(self, workload: Workload, metric: str) -> float:
+        """Return a hardware counter of one launch."""
+        return float(self.launches[workload.name]["counters"][metric])
+
+
+def stored(root: Path = ROOT) -> list[Profile]:
+    """Return every recorded profile.
+
+    Raises
+    ------
+    ProfilerError
+        One of them is damaged; the message names it, the file stays as it is.
+    """
+    return [read(path) for path in sorted(root.glob("*/profiler.json"))]
+
+
+def read(path: Path) -> Profile:
+    """Return the profile recorded in one file.
+
+    Raises
+    ------
+    ProfilerError
+        It is damaged.
+    """
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        launches = {launch["workload"]: launch for launch in document["launches"]}
+        label = f"{document['device']}, {document['date']}, Nsight Compute"
+    except (ValueError, KeyError, TypeError) as error:
+        raise ProfilerError(
+            f"{path} is damaged ({error!r}): restore it with git, or record it anew with "
+            "`python -m harness.profiler` on that GPU"
+        ) from error
+    return Profile(label, launches)
 
 
 def write(document: dict[str, Any], folder: Path) -> Path:

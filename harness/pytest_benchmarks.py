@@ -15,6 +15,7 @@ from harness.baselines import slug
 from harness.devices import Launch
 from harness.pytest_claims import RIG, opened
 from harness.ratios import Measured
+from harness.report.ledger import duration
 from harness.rig import Rig
 
 DEFAULT_STORAGE: Final = "file://./.benchmarks"
@@ -56,6 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NoBenchmark(), "claims-no-benchmark")
     elif config.getoption("benchmark_storage") == DEFAULT_STORAGE:
         config.option.benchmark_storage = f"file://{_storage(config)}"
+    if json := config.getoption("benchmark_json", None):
+        # pytest-benchmark opens it after the last test, and would die without its folder
+        Path(json).parent.mkdir(parents=True, exist_ok=True)
 
 
 class NoBenchmark:
@@ -143,11 +147,9 @@ def reading(rig: Rig, fullname: str) -> str:
     found = source.benchmark(fullname) if source else None
     if not (source and found):
         return "no recording"
-    seconds = found["stats"]["median"]
+    time = duration(found["stats"]["median"])
     rate = found.get("extra_info", {}).get("GB/s")
-    return f"recorded on {source.label}: {seconds * 1e6:.4g} us" + (
-        f", {rate} GB/s" if rate else ""
-    )
+    return f"recorded on {source.label}: {time}" + (f", {rate} GB/s" if rate else "")
 
 
 def time_workload(rig: Rig, benchmark: Any, workload: Any) -> list[float]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
 from harness import report
 from harness.baselines import Baseline, BaselineError
-from harness.claims import Claim, Statement, statement
+from harness.claims import Claim, Statement, sentence, statement
 from harness.devices import Device, NoGPU
 from harness.devices.cuda import DeadContext
 from harness.ledger import entry, merged
@@ -60,20 +61,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(
                 f"claim {found.id} is stated twice: by {stated[found.id]} and by {test}"
             )
-        item.stash[STATEMENT] = found
+        name = getattr(item, "originalname", item.name)
+        item.stash[STATEMENT] = replace(found, finding=sentence(name))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Open the device before the first test, so that what is missing ends the run at once."""
+    if not session.config.getoption("collectonly"):
+        opened(session.config)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Fail a claim that brings no evidence: a check that cannot fail is none."""
+    """Conclude the claim once its test is through; one without evidence fails."""
     result = yield
-    if STATEMENT in item.stash and not (CLAIM in item.stash and item.stash[CLAIM].evidence):
-        pytest.fail(
-            f"{item.stash[STATEMENT].id} brings no evidence: "
-            "use claim.counted, claim.timed or claim.cause",
-            pytrace=False,
-        )
+    failure = _failure(item)
+    if failure:
+        pytest.fail(failure, pytrace=False)
     return result
+
+
+def _failure(item: pytest.Item) -> str:
+    if STATEMENT not in item.stash:
+        return ""
+    if CLAIM not in item.stash:
+        return f"{item.stash[STATEMENT].id} brings no evidence: use the claim fixture"
+    try:
+        item.stash[CLAIM].conclude()
+    except AssertionError as error:
+        return str(error)
+    return ""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -121,7 +139,7 @@ class Collector:
         rows = [row for _, row in sorted(self.entries, key=lambda entry: entry[0])]
         ledger = report.Ledger(rig.described(), merged(rows))
         problems = report.write(ledger, self.config.rootpath / "build")
-        report.show(terminalreporter, ledger, [*rig.problems, *problems])
+        report.show(terminalreporter, ledger, [*dict.fromkeys(rig.problems), *problems])
 
 
 @pytest.hookimpl

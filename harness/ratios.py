@@ -12,7 +12,7 @@ from zlib import crc32
 from harness.baselines import Baseline, slug
 from harness.devices import Workload
 from harness.evidence import Evidence, Kind
-from harness.timing import Bound, Budget, Pair, ratio
+from harness.timing import Bound, Budget, Ideal, Pair, ratio
 from harness.workbench import Workbench
 
 NOTHING_RECORDED = "no recording"
@@ -32,8 +32,8 @@ class Measured:
         claim: str,
         kind: Literal["timed", "cause"],
         what: str,
-        numerator: Workload,
-        denominator: Workload,
+        numerator: Workload | Ideal,
+        denominator: Workload | Ideal,
         bound: Bound,
     ) -> Evidence:
         """Measure numerator / denominator until it clears `bound` or the budget is spent."""
@@ -61,8 +61,8 @@ class Recorded:
         claim: str,
         kind: Literal["timed", "cause"],
         what: str,
-        numerator: Workload,
-        denominator: Workload,
+        numerator: Workload | Ideal,
+        denominator: Workload | Ideal,
         bound: Bound,
     ) -> Evidence:
         """Look numerator / denominator up; a recording of other workloads is not used."""

@@ -140,7 +140,8 @@ class Rig:
             lines = [f"device: {name}, clock {self.timed.clock}{why}{driver}"]
         else:
             lines = [f"device: {name}: it counts, and has no clock ({_first_line(self.no_gpu)})"]
-        return [*lines, f"baseline: {facts['baseline'] or self._how_to_record()}", *self.problems]
+        lines += [f"baseline: {facts['baseline'] or self._how_to_record()}"]
+        return [*lines, *dict.fromkeys(self.problems)]
 
     def _how_to_record(self) -> str:
         where = f"none for {self.device.name}" if self.timed else "none with pairs"

@@ -29,6 +29,20 @@ class ImplausibleTime(RuntimeError):
 
 
 @dataclass(frozen=True)
+class Ideal:
+    """A time to hold a workload against that nobody measures: bytes at the peak, 1 ns a step.
+
+    It stands where a Workload may stand; `seconds` works it out for the device at hand.
+    """
+
+    name: str
+    seconds: Callable[[TimedDevice], float]
+
+
+Timed = Launch | float  # what is timed, or the seconds of an Ideal
+
+
+@dataclass(frozen=True)
 class Budget:
     """What one comparison may spend: pairs, and seconds of device time."""
 
@@ -86,21 +100,21 @@ def ratio(pairs: Sequence[Pair]) -> Interval:
 
 
 def measure_pairs(
-    device: TimedDevice, numerator: Launch, denominator: Launch, count: int, seed: int
+    device: TimedDevice, numerator: Timed, denominator: Timed, count: int, seed: int
 ) -> list[Pair]:
     """Time `count` pairs (numerator, denominator) in seconds, each sample with a cold L2.
 
     Which of the two goes first is drawn for each pair. Warm-up is counted in launches, never in
     time: a slow first launch must not use it up.
     """
-    for launch in (numerator, denominator):
+    for timed in (numerator, denominator):
         for _ in range(WARM_UP):
-            device.seconds(launch)
+            sample(device, timed)
     order = Random(seed)
     return [_pair(device, numerator, denominator, order.random() < 0.5) for _ in range(count)]
 
 
-def _pair(device: TimedDevice, numerator: Launch, denominator: Launch, swapped: bool) -> Pair:
+def _pair(device: TimedDevice, numerator: Timed, denominator: Timed, swapped: bool) -> Pair:
     if swapped:
         second, first = sample(device, denominator), sample(device, numerator)
     else:
@@ -108,16 +122,18 @@ def _pair(device: TimedDevice, numerator: Launch, denominator: Launch, swapped: 
     return first, second
 
 
-def sample(device: TimedDevice, launch: Launch) -> float:
-    """Return the seconds of one cold run of `launch`, refusing what memory cannot do.
+def sample(device: TimedDevice, timed: Timed) -> float:
+    """Return the seconds of one cold run, or of the ideal; what memory cannot do is refused.
 
     Raises
     ------
     ImplausibleTime
         Zero, negative, infinite, NaN, or faster than `launch.bytes` at the peak bandwidth.
     """
-    seconds = device.seconds(launch)
-    refuse_implausible(seconds, launch.bytes, getattr(device, "peak_bandwidth", None), launch)
+    if not isinstance(timed, Launch):
+        return timed
+    seconds = device.seconds(timed)
+    refuse_implausible(seconds, timed.bytes, getattr(device, "peak_bandwidth", None), timed)
     return seconds
 
 

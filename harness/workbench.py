@@ -7,7 +7,17 @@ from collections.abc import Iterable
 from typing import Final
 
 from harness.devices import Launch, TimedDevice, Workload
-from harness.timing import WARM_UP, Bound, Budget, Pair, buy_pairs, measure_pairs, sample
+from harness.timing import (
+    WARM_UP,
+    Bound,
+    Budget,
+    Ideal,
+    Pair,
+    Timed,
+    buy_pairs,
+    measure_pairs,
+    sample,
+)
 
 KEPT: Final = 4
 
@@ -39,15 +49,15 @@ class Workbench:
 
     def pairs(
         self,
-        numerator: Workload,
-        denominator: Workload,
+        numerator: Workload | Ideal,
+        denominator: Workload | Ideal,
         bound: Bound,
         *,
         budget: Budget,
         seed: int,
     ) -> list[Pair]:
         """Return pairs of seconds, enough to clear `bound` if the budget allows."""
-        first, second = self.launch(numerator), self.launch(denominator)
+        first, second = self._timed(numerator), self._timed(denominator)
         pairs = buy_pairs(
             lambda count, seed: measure_pairs(self.device, first, second, count, seed),
             bound,
@@ -56,6 +66,11 @@ class Workbench:
         )
         _check((first, second))
         return pairs
+
+    def _timed(self, workload: Workload | Ideal) -> Timed:
+        if isinstance(workload, Ideal):
+            return workload.seconds(self.device)
+        return self.launch(workload)
 
     def rounds(self, workload: Workload, count: int) -> list[float]:
         """Return the seconds of `count` cold runs after a warm-up; checked before and after."""
@@ -67,6 +82,7 @@ class Workbench:
         return seconds
 
 
-def _check(launches: Iterable[Launch]) -> None:
+def _check(launches: Iterable[Timed]) -> None:
     for launch in launches:
-        launch.check()
+        if isinstance(launch, Launch):
+            launch.check()

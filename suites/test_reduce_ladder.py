@@ -19,6 +19,7 @@ import pytest
 from harness import baselines
 from harness.counting import bytes_in_flight
 from harness.devices import Device, Launch
+from harness.profiler import stored
 from harness.reduction import Reduction, accumulator, reduce_sum
 from kernels import CompilationError, compile_source, kernel
 
@@ -178,6 +179,11 @@ def test_v4_waits_for_one_contended_address(claim: Any, emulator: Any) -> None:
     """V4 takes as long as its blocks' atomics alone; with a plain store it drops by a third."""
     atomics = counted(emulator, V4).atomics
     claim.counted("atomics on one address, n = 2^16", list(atomics.values()), [ELEMENTS // BLOCK])
+    for profile in stored():
+        slots = profile.counter(V4, "smsp__issue_active.avg.pct_of_peak_sustained_active")
+        claim.counted(
+            f"{slots:.0f} % of the issue slots are half of them", slots > 50, False, profile.label
+        )
     claim.cause("V4 / its atomics alone", V4, ATOMICS, at_least=0.9, at_most=1.1)
     claim.cause("V4 / V4 with a store", V4, V4_STORE, at_least=1.3)
 
@@ -300,8 +306,9 @@ def test_the_table_is_one_measurement_of_64_mi_floats(claim: Any, published: Pub
     first, everything = published["reduce_v1"]["seconds"], list(published)
     rates = [r for r, row in published.items() if agree(4e-9 * N, row["seconds"], row["GB/s"])]
     ratios = [r for r, row in published.items() if agree(first, row["seconds"], row["times V1"])]
-    claim.counted("rungs whose time x bandwidth is 4 x 2^26 bytes", rates, everything)
-    claim.counted("rungs whose speed-up is V1's time over theirs", ratios, everything)
+    table = "the published table"
+    claim.counted("rungs whose time x bandwidth is 4 x 2^26 bytes", rates, everything, table)
+    claim.counted("rungs whose speed-up is V1's time over theirs", ratios, everything, table)
 
 
 def per_trip(emulator: Any, reduction: Reduction, opcode: str) -> float:
@@ -329,6 +336,10 @@ def test_the_instruction_column_is_of_another_size_than_the_times(
     rungs = (V2, V3, V4, V5, V6, V7)
     executed = [counted(emulator, rung, 1 << 20).warp_instructions for rung in rungs]
     claim.counted("PTX instructions fall from V2 to V7", executed, sorted(executed, reverse=True))
+    for profile in stored():
+        executed = [int(profile.counter(rung, "smsp__inst_executed.sum")) for rung in rungs]
+        what = "machine instructions fall from V2 to V7"
+        claim.counted(what, executed, sorted(executed, reverse=True), profile.label)
     needed = per_trip(emulator, V7, "ld.global.nc.v4.f32") + per_trip(emulator, V7, "add.f32")
     claim.counted("loads and additions a trip of V7", needed, 5)
     printed = published["reduce_v7"]["warp instructions"]

@@ -99,7 +99,8 @@ def _scalar(kernel: Kernel, parameter: Parameter, value: Any) -> np.generic:
             f"{where} is {value}, outside {parameter.type} ({limits.min}..{limits.max}): "
             "launch on chunks of the array"
         )
-    return dtype(value)
+    scalar: np.generic = dtype(value)
+    return scalar
 
 
 def _pointer(kernel: Kernel, parameter: Parameter, array: Any) -> np.generic:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.baselines import ROOT, newest, read, write_whole
+from harness.report.ledger import duration
 from harness.report.page import TEMPLATES
 
 PUBLISHED: Final = "seminar-a100-80gb"
@@ -97,17 +98,6 @@ def _bar(bench: dict[str, Any] | None) -> Bar | None:
         return None
     rate = float(bench["extra_info"]["GB/s"])
     return Bar(place(rate), duration(bench["stats"]["median"]), f"{rate:,.{rate < 10:d}f} GB/s")
-
-
-def duration(seconds: float) -> str:
-    """Return a time with three digits.
-
-    >>> duration(0.1974), duration(62.6e-6)
-    ('197 ms', '62.6 µs')
-    """
-    value, unit = (seconds * 1e3, "ms") if seconds >= 1e-3 else (seconds * 1e6, "µs")
-    digits = max(0, 2 - math.floor(math.log10(value)))
-    return f"{value:.{digits}f} {unit}"
 
 
 def _lines(device: dict[str, Any]) -> list[tuple[float, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +57,11 @@ def finding(evidence: Row) -> str:
     return f"{what} = {value:.4g}{between}, needs {spelled(bound)}"
 
 
+def instead(row: Row) -> str:
+    """Return what is right where the sentence is wrong, else nothing."""
+    return str(row["finding"]) if row["verdict"] == "refuted" else ""
+
+
 def source(evidence: Row) -> str:
     """Return where a piece of evidence comes from, in the words of the tables."""
     if evidence["kind"] == "recorded":
@@ -86,3 +92,14 @@ def shown(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return " ".join(map(shown, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """Return a time with three digits.
+
+    >>> duration(0.1974), duration(62.6e-6)
+    ('197 ms', '62.6 µs')
+    """
+    value, unit = (seconds * 1e3, "ms") if seconds >= 1e-3 else (seconds * 1e6, "µs")
+    digits = max(0, 2 - math.floor(math.log10(value)))
+    return f"{value:.{digits}f} {unit}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.report.ledger import Ledger, Row, finding, source
+from harness.report.ledger import Ledger, Row, finding, instead, source
 
 HEAD = ["verdict", "claim", "the seminar says", "published", "evidence"]
 
@@ -22,6 +22,7 @@ def _cells(row: Row) -> list[str]:
     found = [f"{cell(finding(each))} ({cell(source(each))})" for each in row["evidence"]]
     found += [cell(row["note"])] if row.get("note") else []
     says = cell(row["says"])
+    says += f"<br>*instead:* {cell(instead(row))}" if instead(row) else ""
     return [
         row["verdict"],
         f"`{row['id']}`",

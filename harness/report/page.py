@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness.report.ledger import Ledger, Row, finding, label, shown, source
+from harness.report.ledger import Ledger, Row, finding, instead, label, shown, source
 
 TEMPLATES: Final = Environment(
     loader=PackageLoader("harness.report", "templates"),
@@ -43,6 +43,7 @@ def page(ledger: Ledger) -> str:
         sections=ledger.sections(),
         groups=groups,
         finding=finding,
+        instead=instead,
         source=source,
         plot=plot,
     )

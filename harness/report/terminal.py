@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from typing import Any, Final, Protocol
 
-from harness.report.ledger import Ledger, Row, finding, label, outcome, source
+from harness.report.ledger import Ledger, Row, finding, instead, label, outcome, source
 
 COLOURS: Final = {"holds": "green", "refuted": "cyan", "undecided": "yellow", "broken": "red"}
 WIDEST: Final = 118
@@ -30,7 +30,8 @@ def show(terminal: Any, ledger: Ledger, problems: list[str]) -> None:
     usual = usual_sources(ledger)
     terminal.ensure_newline()
     terminal.section(f"claims on {ledger.device['name']}", bold=True)
-    terminal.write_line("; ".join(dict.fromkeys(usual.values())), light=True)
+    if usual:
+        terminal.write_line("; ".join(dict.fromkeys(usual.values())), light=True)
     for section, rows in ledger.sections().items():
         terminal.write_line("")
         terminal.write_line(section, bold=True)
@@ -72,7 +73,8 @@ def details(row: Row, width: int, usual: dict[str, str]) -> list[str]:
     """Return the decisive numbers and the note, folded to `width`."""
     chosen = decisive(row["evidence"])
     hidden = len(row["evidence"]) - len(chosen)
-    lines = [_found(evidence, usual) for evidence in chosen]
+    lines = [f"instead  {instead(row)}"] if instead(row) else []
+    lines += [_found(evidence, usual) for evidence in chosen]
     lines += [f"and {hidden} more in build/report.html"] if hidden else []
     lines += [row["note"]] if row.get("note") else []
     folded = (textwrap.wrap(line, width - INDENT, subsequent_indent=" " * 9) for line in lines)

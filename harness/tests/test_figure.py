@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.report import figure
-from harness.report.figure import LEFT, RIGHT, duration, ladder_svg, place
+from harness.report.figure import LEFT, RIGHT, ladder_svg, place
+from harness.report.ledger import duration
 from harness.tests.fakes import document
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -30,6 +30,7 @@ def evidence(kind: str, what: str, value: Any, bound: Any, **changed: Any) -> di
 def row(id: str, verdict: str, *pieces: dict[str, Any], **changed: Any) -> dict[str, Any]:
     """Return one claim as in build/claims.json."""
     claim = {"id": id, "section": id.partition(".")[0], "says": "a | b <c> & d", "published": "8x"}
+    claim["finding"] = f"What is right of {id}"
     return claim | {"verdict": verdict, "evidence": list(pieces)} | changed
 
 
@@ -121,7 +122,8 @@ def test_claims_json_is_schema_1() -> None:
     assert document["schema"] == 1
     assert document["device"]["name"] == "NVIDIA H200"
     claim = document["claims"][0]
-    assert list(claim) == ["id", "section", "says", "published", "verdict", "evidence"]
+    keys = ["id", "section", "says", "published", "verdict", "finding", "evidence"]
+    assert sorted(claim) == sorted(keys)
     keys = ["kind", "device", "clock", "what", "value", "bound", "interval"]
     assert all(list(each) == keys for each in claim["evidence"])
 

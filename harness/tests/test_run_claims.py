@@ -63,6 +63,13 @@ def test_what_becomes_of_a_claim(run: Run, body: str, verdict: str, note: str | 
     assert (note or "") in claim.get("note", "")
 
 
+def test_a_mark_without_the_fixture_is_no_evidence(run: Run) -> None:
+    """Passing proves nothing then."""
+    run.write(claims="import pytest\n@pytest.mark.claim('a.b', 'says')\ndef test_it(): pass\n")
+    assert run.on(None).ret == 1
+    assert run.claims()["a.b"]["note"] == "a.b brings no evidence: use the claim fixture"
+
+
 def test_deselected_claims_are_absent(run: Run) -> None:
     """A report is of what ran."""
     run.write(broken=BROKEN)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from harness.tests.fakes import FakeGPU, FakeWorkload
-from harness.timing import Budget
+from harness.timing import Budget, Ideal
 from harness.workbench import Workbench
 
-LOOSE = (0.1, None)
+LOOSE = (0.001, None)
 BUDGET = Budget()
 
 
@@ -53,3 +53,12 @@ def test_rounds_are_counted_after_a_warm_up() -> None:
     gpu = FakeGPU()
     assert len(Workbench(gpu).rounds(FakeWorkload("copy"), 20)) == 20
     assert gpu.log.count("time copy") == 23
+
+
+def test_an_ideal_time_is_worked_out_for_the_device_and_never_measured() -> None:
+    """A megabyte at the peak against a measured tenth of a millisecond."""
+    gpu = FakeGPU()
+    ideal = Ideal("a megabyte at the peak", lambda device: 1e6 / gpu.peak_bandwidth)
+    pairs = Workbench(gpu).pairs(ideal, FakeWorkload("copy", 1e-4), LOOSE, budget=BUDGET, seed=0)
+    assert {ideal_time for ideal_time, _ in pairs} == {1e6 / gpu.peak_bandwidth}
+    assert all(line.endswith("copy") for line in gpu.log)

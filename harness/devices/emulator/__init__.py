@@ -5,7 +5,7 @@ It counts exactly what warps ask of memory, refuses what hardware forbids, and k
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -16,15 +16,17 @@ from harness.devices import Array
 from harness.devices.arguments import pack
 from harness.devices.emulator.counters import Counters, Counting
 from harness.devices.emulator.hazards import RaceDetector
-from harness.devices.emulator.machine import LANES_AT_ONCE, Fault, Machine, Program
+from harness.devices.emulator.machine import Fault, Machine, Observer
 from harness.devices.emulator.memory import Allocation, GlobalMemory, SharedMemory
 from harness.devices.emulator.operations import Unsupported
+from harness.devices.emulator.program import Program
 from harness.devices.emulator.ptx import PtxError, parse
-from harness.devices.emulator.threads import WARP, Threads
+from harness.devices.emulator.threads import WARP, Threads, special_registers
 from kernels import Kernel, compile_kernel
 
 __all__ = ["Counters", "EmulatedArray", "EmulatedDevice", "Fault", "PtxError", "Unsupported"]
 
+LANES_AT_ONCE: Final = 1 << 16  # the registers of a batch stay in the cache
 MAX_BLOCK: Final = 1024
 MAX_GRID: Final = 2**31 - 1
 MAX_SHARED: Final = 227 * 1024  # bytes a block may have on sm_90
@@ -70,7 +72,7 @@ class EmulatedDevice:
         self.architecture = architecture
         self.multiprocessors = multiprocessors
         self._memory = GlobalMemory()
-        self._counters = Counters()
+        self._counters: Counters | None = None
 
     def put(self, values: NDArray[Any]) -> EmulatedArray:
         """Copy `values` to emulated memory."""
@@ -92,12 +94,13 @@ class EmulatedDevice:
 
     def count(self, run: Callable[[], object]) -> Counters:
         """Return the counters of everything that `run` launches here."""
-        outer, self._counters = self._counters, Counters()
+        counters = Counters()
+        outer, self._counters = self._counters, counters
         try:
             run()
-            return self._counters
         finally:
             self._counters = outer
+        return counters
 
     def launch(
         self, kernel: Kernel, grid: int, block: int, *arguments: Any, shared: int = 0
@@ -113,17 +116,31 @@ class EmulatedDevice:
         Unsupported
             The kernel uses an instruction that is not emulated.
         """
-        values = pack(kernel, arguments)
         program = _program(kernel, self.architecture)
-        size = program.entry.shared + shared
-        _check_launch(kernel, grid, block, size)
-        parameters = dict(zip(program.entry.parameters, values, strict=True))
-        observers = (Counting(program, self._counters), RaceDetector(size))
+        self.run(program, pack(kernel, arguments), grid, block, shared=shared)
+
+    def run(
+        self,
+        program: Program,
+        arguments: Sequence[np.generic],
+        grid: int,
+        block: int,
+        *,
+        shared: int = 0,
+    ) -> None:
+        """Run a program of any origin; `arguments` are its parameters as NumPy scalars."""
+        entry = program.entry
+        size = entry.shared + shared
+        _check_launch(entry.name, grid, block, size)
+        parameters = dict(zip(entry.parameters, arguments, strict=True))
+        observers: list[Observer] = [RaceDetector(size, program.granule)]
+        if self._counters is not None:
+            observers.append(Counting(program, self._counters))
         at_once = max(LANES_AT_ONCE // (-(-block // WARP) * WARP), 1)
         for first in range(0, grid, at_once):
             blocks = min(at_once, grid - first)
             threads = Threads(blocks, block)
-            specials = _special_registers(threads, first, grid, block)
+            specials = special_registers(threads, first, grid, block)
             memory = SharedMemory(blocks, size)
             Machine(program, threads, specials, parameters, self._memory, memory, observers).run()
 
@@ -133,28 +150,14 @@ def _program(kernel: Kernel, architecture: str) -> Program:
     return Program(parse(compile_kernel(kernel, architecture).ptx)[kernel.name])
 
 
-def _check_launch(kernel: Kernel, grid: int, block: int, shared: int) -> None:
+def _check_launch(kernel: str, grid: int, block: int, shared: int) -> None:
     limits = {
         "grid": (grid, 1, MAX_GRID),
         "block": (block, 1, MAX_BLOCK),
         "shared memory of a block": (shared, 0, MAX_SHARED),
     }
     for what, (value, low, high) in limits.items():
+        if not isinstance(value, int):
+            raise Fault(f"{kernel}: {what} is {value!r}, launches are one-dimensional: pass an int")
         if not low <= value <= high:
             raise Fault(f"{kernel}: {what} is {value}, allowed are {low} to {high}")
-
-
-def _special_registers(
-    threads: Threads, first: int, grid: int, block: int
-) -> dict[str, NDArray[np.int64]]:
-    """Return the special registers: per lane, per block, or one value for all."""
-    zero = np.zeros((1, 1, 1), np.int64)
-    return {
-        "%tid.x": threads.index,
-        "%laneid": threads.index % WARP,
-        "%ctaid.x": np.arange(first, first + threads.blocks).reshape(-1, 1, 1),
-        "%ntid.x": zero + block,
-        "%nctaid.x": zero + grid,
-        **{f"%{name}.{axis}": zero for name in ("tid", "ctaid") for axis in "yz"},
-        **{f"%{name}.{axis}": zero + 1 for name in ("ntid", "nctaid") for axis in "yz"},
-    }

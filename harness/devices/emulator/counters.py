@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.devices.emulator.machine import Program
 from harness.devices.emulator.memory import Addresses
+from harness.devices.emulator.program import Program
 from harness.devices.emulator.ptx import Instruction
 from harness.devices.emulator.threads import WARP, Lanes, Threads
 
@@ -171,7 +171,8 @@ def wavefronts_per_request(address: Addresses, size: int, lanes: Lanes) -> NDArr
     word = (address[lanes][:, None] // BANK_WIDTH + np.arange(words)).reshape(-1)
     group, word = distinct(group, word)
     depth = np.bincount(group * BANKS + word % BANKS, minlength=warps * phases * BANKS)
-    return depth.reshape(warps, phases, BANKS).max(axis=-1).sum(axis=-1)
+    wavefronts: NDArray[np.int64] = depth.reshape(warps, phases, BANKS).max(axis=-1).sum(axis=-1)
+    return wavefronts
 
 
 def distinct(

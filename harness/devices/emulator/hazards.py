@@ -1,12 +1,13 @@
-"""Find races in shared memory: two threads meet at a word, one writes, and nothing orders them.
+"""Find races in shared memory: two threads meet at a place, one writes, and nothing orders them.
 
 Warps in lockstep hide a missing barrier, since every read then follows every earlier write. So the
-order in which things happened is not asked: two accesses are ordered only by a block barrier between
-them or, inside one warp, by a warp barrier.
+order in which things happened is not asked: two accesses are ordered only by a block barrier
+between them or, inside one warp, by a warp barrier (it orders the whole warp, whatever its mask).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -16,20 +17,32 @@ from harness.devices.emulator.memory import Addresses
 from harness.devices.emulator.ptx import Instruction
 from harness.devices.emulator.threads import WARP, Lanes, Threads, Violation
 
-WORD: Final = 4  # bytes
 NOBODY: Final = -1
 SEVERAL: Final = -2
-ATOMICALLY: Final = -3  # stands for any thread, since atomics do not race with each other
 
-Words = NDArray[np.int64]
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+class Touching:
+    """The accesses of one instruction: who makes them, and in which intervals between barriers."""
+
+    def __init__(
+        self, thread: Numbers, interval: Numbers, warp_interval: Numbers, atomic: bool
+    ) -> None:
+        self.thread = thread
+        self.warp = thread // WARP
+        self.interval = interval
+        self.warp_interval = warp_interval
+        self.atomic = np.full(thread.shape, atomic, np.int64)
 
 
 class Touch:
-    """Per block and word: who touched it last, in which barrier interval of the block and the warp."""
+    """Per block and place: who touched it last, between which barriers, and whether atomically."""
 
-    def __init__(self, words: int) -> None:
-        self.thread, self.warp, self.interval, self.warp_interval = (
-            np.full((1, words), NOBODY) for _ in range(4)
+    def __init__(self, places: int) -> None:
+        self.thread, self.warp, self.interval, self.warp_interval, self.atomic = (
+            np.full((1, places), NOBODY) for _ in range(5)
         )
 
     def grow(self, rows: int) -> None:
@@ -38,45 +51,44 @@ class Touch:
             for name, values in vars(self).items():
                 setattr(self, name, values.repeat(rows, axis=0))
 
-    def unordered(self, at: tuple[Words, Words], who: Touching) -> NDArray[np.bool_]:
-        """Return which accesses meet another thread's earlier one with no barrier between."""
-        other = self.thread[at] != who.thread
-        warp_ordered = (self.warp[at] == who.warp) & (self.warp_interval[at] < who.warp_interval)
-        return (self.interval[at] == who.interval) & other & ~warp_ordered
+    def pending(self, at: tuple[Numbers, ...], who: Touching) -> Flags:
+        """Return where no barrier stands between the last touch and `who`."""
+        ordered = (self.warp[at] == who.warp) & (self.warp_interval[at] < who.warp_interval)
+        since: Flags = (self.interval[at] == who.interval) & ~ordered
+        return since
 
-    def record(self, at: tuple[Words, Words], who: Touching) -> None:
-        """Remember these accesses; a word touched by several in one interval says so."""
-        again = self.interval[at] == who.interval
-        before = self.thread[at], self.warp[at]
-        self.interval[at], self.warp_interval[at] = who.interval, who.warp_interval
-        for kept, mine, old in zip(
-            (self.thread, self.warp), (who.thread, who.warp), before, strict=True
-        ):
+    def races(self, at: tuple[Numbers, ...], who: Touching) -> Flags:
+        """Return where `who` meets another thread's touch; atomics do not race with each other."""
+        harmless = (self.thread[at] == who.thread) | ((self.atomic[at] & who.atomic) == 1)
+        racing: Flags = self.pending(at, who) & ~harmless
+        return racing
+
+    def record(self, at: tuple[Numbers, ...], who: Touching) -> None:
+        """Remember `who`, and where several touch one place between the same barriers."""
+        again = self.pending(at, who)
+        for name, mine in vars(who).items():
+            kept = getattr(self, name)
+            before = kept[at]
             kept[at] = mine
-            mixed = (kept[at] != mine) | (again & (old != mine))
-            kept[at[0][mixed], at[1][mixed]] = SEVERAL
-
-
-class Touching:
-    """Who makes an access: threads, their warps, and the barrier intervals they are in."""
-
-    def __init__(self, thread: Words, interval: Words, warp_interval: Words, atomic: bool) -> None:
-        self.warp = thread // WARP
-        self.thread = np.full_like(thread, ATOMICALLY) if atomic else thread
-        self.interval = interval
-        self.warp_interval = warp_interval
+            mixed = (kept[at] != mine) | (again & (before != mine))
+            kept[tuple(axis[mixed] for axis in at)] = SEVERAL
 
 
 class RaceDetector:
-    """The observer that stops a kernel at its first race, or at a word nobody has written."""
+    """The observer that stops a kernel at its first race, or at a place nobody has written.
 
-    def __init__(self, size: int) -> None:
-        self._words = -(-size // WORD)
+    It watches shared memory in granules of the kernel's smallest access, at most 4 bytes. Global
+    memory is not watched.
+    """
+
+    def __init__(self, size: int, granule: int) -> None:
+        self._granule = granule
+        self._places = -(-size // granule)
 
     def begin(self, threads: Threads) -> None:
         """Forget the blocks that ran before."""
         self._threads = threads
-        self._reads, self._writes = Touch(self._words), Touch(self._words)
+        self._reads, self._writes = Touch(self._places), Touch(self._places)
         self._warp_interval = np.zeros((1, threads.shape[1], 1), np.int64)
 
     def issue(self, block: int, lanes: Lanes) -> None:
@@ -94,45 +106,43 @@ class RaceDetector:
         Raises
         ------
         Violation
-            A race, or a read of a word that nothing wrote.
+            A race, or a read of what nothing wrote.
         """
-        if space != "shared" or self._outside(address, size, lanes):
+        if space != "shared":
             return
-        for offset in range(0, size, WORD):
-            self._touch(instruction.opcode, (address + offset) // WORD, lanes)
+        for offset in range(0, size, self._granule):
+            self._touch(instruction.opcode, (address + offset) // self._granule, lanes)
 
-    def _touch(self, opcode: str, word: Words, lanes: Lanes) -> None:
-        """Look up what stands between this access and the last write, or the last read."""
-        parts: list[NDArray[Any]] = [lanes, word, self._threads.index, self._threads.barriers]
-        active, words, thread, interval, warp_interval = np.broadcast_arrays(
-            *parts, self._warp_interval
+    def _touch(self, opcode: str, place: Numbers, lanes: Lanes) -> None:
+        """Compare with the last write, and with the last read unless this is one."""
+        if len(self._writes.thread) > 1:
+            lanes = np.broadcast_to(lanes, self._threads.shape)
+        parts: list[NDArray[Any]] = [place, self._threads.index, self._threads.barriers]
+        active, places, thread, interval, warp_interval = np.broadcast_arrays(
+            lanes, *parts, self._warp_interval
         )
         self._reads.grow(len(active))
         self._writes.grow(len(active))
-        at = (np.nonzero(active)[0], words[active])
-        if len(self._writes.thread) > len(active):
-            return self._touch(opcode, word, np.broadcast_to(lanes, self._threads.shape))
-        who = Touching(
-            thread[active], interval[active], warp_interval[active], opcode in ("atom", "red")
-        )
-        if opcode == "ld":
-            self._raise("it reads a word that nothing wrote", self._writes.thread[at] == NOBODY, active)
-        self._raise("race with a write, no barrier between", self._writes.unordered(at, who), active)
-        if opcode == "ld":
-            self._reads.record(at, who)
-            return None
-        self._raise("race with a read, no barrier between", self._reads.unordered(at, who), active)
-        self._writes.record(at, who)
-        several = self._writes.thread[at] == SEVERAL
-        self._raise("several threads write one word", several & (opcode == "st"), active)
-        return None
+        at = (np.nonzero(active)[0], places[active])
+        atomic = opcode in ("atom", "red")
+        who = Touching(thread[active], interval[active], warp_interval[active], atomic)
+        for reason, wrong in self._verdicts(opcode, at, who):
+            if wrong.any():
+                found = np.zeros(active.shape, np.bool_)
+                found[active] = wrong
+                raise Violation(reason, found)
 
-    def _raise(self, reason: str, wrong: NDArray[np.bool_], active: Lanes) -> None:
-        if wrong.any():
-            lanes = np.zeros(active.shape, np.bool_)
-            lanes[active] = wrong
-            raise Violation(reason, lanes)
-
-    def _outside(self, address: Addresses, size: int, lanes: Lanes) -> bool:
-        """Tell whether the memory itself will refuse this access, with a better message."""
-        return bool((lanes & ((address < 0) | (address + size > self._words * WORD))).any())
+    def _verdicts(
+        self, opcode: str, at: tuple[Numbers, ...], who: Touching
+    ) -> Iterator[tuple[str, Flags]]:
+        reads, writes = self._reads, self._writes
+        if opcode != "st":
+            yield "it reads what nothing wrote", writes.thread[at] == NOBODY
+        yield "race with a write, no barrier between", writes.races(at, who)
+        if opcode == "ld":
+            reads.record(at, who)
+            return
+        yield "race with a read, no barrier between", reads.races(at, who)
+        writes.record(at, who)
+        if opcode == "st":
+            yield "several threads write one place", writes.thread[at] == SEVERAL

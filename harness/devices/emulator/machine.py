@@ -5,46 +5,28 @@ Execution does not count and counting does not execute.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
 
-from harness.devices.emulator.memory import (
-    Addresses,
-    GlobalMemory,
-    SharedMemory,
-    Space,
-    Values,
-)
-from harness.devices.emulator.operations import (
-    DTYPES,
-    Handler,
-    handler_of,
-    source_registers,
-    target_registers,
-)
-from harness.devices.emulator.ptx import (
-    Address,
-    Entry,
-    Immediate,
-    Instruction,
-    Operand,
-    Register,
-    Symbol,
-)
+from harness.devices.emulator.lanewise import DTYPES
+from harness.devices.emulator.memory import Addresses, GlobalMemory, Place, SharedMemory, Space
+from harness.devices.emulator.program import Program
+from harness.devices.emulator.ptx import Address, Immediate, Instruction, Operand, Register, Symbol
 from harness.devices.emulator.threads import (
     DONE,
     WARP,
     BarrierViolation,
     Lanes,
     Threads,
+    Values,
     Violation,
     uniform,
 )
 
-LANES_AT_ONCE: Final = 1 << 16  # the registers of a batch stay in the cache
-STEP_LIMIT: Final = 10_000_000
+STEP_LIMIT: Final = 1_000_000  # basic blocks, about a minute
+SINK: Final = Symbol("_")
 
 
 class Fault(RuntimeError):
@@ -62,18 +44,6 @@ class Observer(Protocol):
     def order_warp(self, lanes: Lanes) -> None: ...
 
 
-class Program:
-    """An entry with its handlers found and its temporaries known, before the first step."""
-
-    def __init__(self, entry: Entry) -> None:
-        self.entry = entry
-        self.blocks: list[list[tuple[Instruction, Handler]]] = [
-            [(instruction, handler_of(instruction)) for instruction in block]
-            for block in entry.blocks
-        ]
-        self.merged = _merged_registers(entry)
-
-
 class Machine:
     """Some blocks of a launch, run together to their end."""
 
@@ -85,12 +55,14 @@ class Machine:
         parameters: Mapping[str, np.generic],
         memory: GlobalMemory,
         shared: SharedMemory,
-        observers: tuple[Observer, ...],
+        observers: Sequence[Observer],
     ) -> None:
         self.program = program
         self.threads = threads
-        self.lane = threads.index % WARP
-        self.registers: dict[str, Values] = {}
+        self.lane = (threads.index % WARP).astype(np.uint32)
+        self._registers: dict[str, Values] = {}
+        self._unset: dict[str, Lanes] = {}  # where a register has not been written, if anywhere
+        self._active: Lanes = threads.exists
         self._specials = specials
         self._parameters = parameters
         self._spaces: dict[str, Space] = {"global": memory, "shared": shared}
@@ -103,17 +75,19 @@ class Machine:
         Raises
         ------
         Fault
-            A bad address, a barrier or shuffle without its threads, a race, an endless kernel.
+            A bad address, a barrier or shuffle without its threads, a race, a register read before
+            it is written, an endless kernel.
         """
         for observer in self._observers:
             observer.begin(self.threads)
-        with np.errstate(all="ignore"):  # inactive lanes compute too, and hardware never warns
+        with np.errstate(all="ignore"):  # the GPU has no floating-point exceptions
             for _ in range(STEP_LIMIT):
-                step = self._next()
-                if step is None:
+                if (step := self._next()) is None:
                     return
                 self._run_block(*step)
-        raise Fault(f"{self.program.entry.name} still runs after {STEP_LIMIT} steps")
+                block, lanes = step
+        endless = Violation(f"still running after {STEP_LIMIT} steps", lanes)
+        raise self._fault(self.program.blocks[block][-1][0], endless)
 
     def _next(self) -> tuple[int, Lanes] | None:
         try:
@@ -130,16 +104,18 @@ class Machine:
         for observer in self._observers:
             observer.issue(block, lanes)
         for instruction, handler in self.program.blocks[block]:
-            active = lanes & self._guard(instruction) if instruction.guard else lanes
-            if active.any():
-                try:
-                    handler(self, instruction, active)
-                except Violation as violation:
-                    raise self._fault(instruction, violation) from None
+            try:
+                self._active = lanes
+                if instruction.guard:
+                    self._active = lanes & self._guard(instruction)
+                if self._active.any():
+                    handler(self, instruction, self._active)
+            except Violation as violation:
+                raise self._fault(instruction, violation) from None
 
     def _guard(self, instruction: Instruction) -> Lanes:
         assert instruction.guard
-        held = uniform(self.read(Register(instruction.guard), "pred"))
+        held = uniform(self.read(instruction.guard, "pred"))
         return np.logical_not(held) if instruction.negated else held
 
     def read(self, operand: Operand, kind: str) -> Values:
@@ -151,40 +127,45 @@ class Machine:
                 return self._constant(operand, kind)
             case Symbol(name):
                 return self._special(name).astype(DTYPES[kind])
-        raise Fault(f"{operand} cannot be read as {kind}")
+        raise Violation(f"{operand} cannot be read as {kind}", self._active)
 
     def write(self, target: Operand, values: Values, lanes: Lanes) -> None:
         """Set a register in `lanes`; a register no other block reads needs no merging."""
-        if not isinstance(target, Register):
-            raise Fault(f"{target} cannot be written")
-        name = target.name
-        if name == "_":
+        if target == SINK:
             return
+        if not isinstance(target, Register):
+            raise Violation(f"{target} cannot be written", lanes)
+        name = target.name
         values = _fit(values, DTYPES[self.program.entry.type_of(name)])
-        old = self.registers.get(name)
-        if old is not None and name in self.program.merged and not lanes.all():
-            values = np.where(lanes, values, _as_type(old, values.dtype))
-        self.registers[name] = values
+        if name in self.program.merged and not lanes.all():
+            values = self._merge(name, values, lanes)
+        self._registers[name] = values
+
+    def _merge(self, name: str, values: Values, lanes: Lanes) -> Values:
+        """Keep the old values of the other lanes, and in mind which lanes have none."""
+        old = self._registers.get(name)
+        unset = self.threads.exists if old is None else self._unset.pop(name, None)
+        if unset is not None and (unset & ~lanes).any():
+            self._unset[name] = unset & ~lanes
+        return values if old is None else np.where(lanes, values, _as_type(old, values.dtype))
 
     def parameter(self, source: Address, kind: str) -> Values:
         """Return a kernel parameter; the same for all lanes."""
         assert isinstance(source.base, Symbol)
-        if source.offset:
-            raise Fault(f"parameter {source.base.name} is read at offset {source.offset}")
-        return np.full((1, 1, 1), self._parameters[source.base.name]).view(DTYPES[kind])
+        value = self._parameters.get(source.base.name)
+        if value is None or source.offset or value.itemsize != DTYPES[kind].itemsize:
+            raise Violation("only whole scalar parameters can be read", self._active)
+        return np.full((1, 1, 1), value).view(DTYPES[kind])
 
-    def access(
-        self, instruction: Instruction, operand: Address, size: int, lanes: Lanes
-    ) -> tuple[Space, Addresses]:
-        """Find the space and the addresses of an access of `size` bytes a lane, and tell of it."""
-        space = next((m for m in instruction.modifiers if m in self._spaces), None)
-        if space is None:
-            raise Fault(f"`{instruction.text}`: generic addresses are not emulated")
-        kind = "u64" if space == "global" else "u32"
+    def access(self, instruction: Instruction, operand: Address, size: int, lanes: Lanes) -> Place:
+        """Check an access of `size` bytes a lane, tell of it, and return where it goes."""
+        space = "shared" if "shared" in instruction.modifiers else "global"
+        kind = "u32" if space == "shared" else "u64"
         address = self.read(operand.base, kind).astype(np.int64) + operand.offset
+        place = self._spaces[space].place(address, size, lanes)
         for observer in self._observers:
             observer.access(instruction, space, address, size, lanes)
-        return self._spaces[space], address
+        return place
 
     def jump(self, label: str, lanes: Lanes) -> None:
         """Send `lanes` to a label."""
@@ -204,11 +185,14 @@ class Machine:
             observer.order_warp(lanes)
 
     def require_lanes(self, mask: Operand, lanes: Lanes) -> None:
-        """Check that exactly the lanes a mask names take part in a warp-wide instruction."""
-        named = (self.read(mask, "u32") >> self.lane.astype(np.uint32) & 1).astype(bool)
-        takes_part = lanes.any(axis=-1, keepdims=True)
-        _forbid("a lane its mask names does not take part", takes_part & named & ~lanes)
-        _forbid("a lane takes part that its mask does not name", lanes & ~named)
+        """Check that just the lanes a mask names take part, but for those that have left."""
+        masks, lanes = np.broadcast_arrays(self.read(mask, "u32"), lanes)
+        for one in np.unique(masks[lanes]):
+            group = lanes & (masks == one)
+            named = (one >> self.lane & 1).astype(bool) & self.threads.running
+            missing = group.any(axis=-1, keepdims=True) & named & ~group
+            _forbid("a lane its mask names does not take part", missing)
+            _forbid("a lane takes part that its mask does not name", group & ~named)
 
     def require_sources(self, source: Values, lanes: Lanes) -> None:
         """Check that no lane reads a register of a lane that does not take part."""
@@ -226,9 +210,10 @@ class Machine:
         )
 
     def _register(self, name: str) -> Values:
-        if name not in self.registers:
-            raise Fault(f"{self.program.entry.name}: {name} is read before it is written")
-        return self.registers[name]
+        unset = self._unset.get(name) if name in self._registers else self._active
+        if unset is not None:
+            _forbid(f"{name} is read before it is written", self._active & unset)
+        return self._registers[name]
 
     def _constant(self, operand: Immediate, kind: str) -> Values:
         key = (operand, kind)
@@ -242,8 +227,6 @@ class Machine:
     def _special(self, name: str) -> Values:
         if name in self.program.entry.symbols:
             return np.full((1, 1, 1), self.program.entry.symbols[name], np.int64)
-        if name not in self._specials:
-            raise Fault(f"{name} is no special register of the emulated device")
         return self._specials[name]
 
 
@@ -266,22 +249,3 @@ def _fit(values: Values, declared: np.dtype[Any]) -> Values:
     if values.itemsize == declared.itemsize:
         return values
     return values.astype(f"{values.dtype.kind}{declared.itemsize}")
-
-
-def _merged_registers(entry: Entry) -> frozenset[str]:
-    """Return the registers that carry values from one step of a lane to another.
-
-    All others are written before they are read in the one basic block that uses them, so what the
-    inactive lanes hold never matters.
-    """
-    homes: dict[str, set[int]] = {}
-    carried: set[str] = set()
-    for number, block in enumerate(entry.blocks):
-        written: set[str] = set()
-        for instruction in block:
-            sources, targets = source_registers(instruction), target_registers(instruction)
-            for name in sources | targets:
-                homes.setdefault(name, set()).add(number)
-            carried |= (sources | targets if instruction.guard else sources) - written
-            written |= targets
-    return frozenset(carried | {name for name, blocks in homes.items() if len(blocks) > 1})

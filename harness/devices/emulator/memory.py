@@ -1,36 +1,49 @@
-"""The memory spaces of the emulated device: every access is in bounds and aligned, or a fault.
+"""The memory spaces of the emulated device: every access is in bounds and aligned, or a violation.
 
-Lanes are arrays that broadcast to (blocks, warps, 32). An address that is the same in all blocks has
-the shape (1, warps, 32) and is looked up once.
+Lanes are arrays that broadcast to (blocks, warps, 32). An address that is the same in all blocks
+has the shape (1, warps, 32) and is looked up once.
 """
 
 from __future__ import annotations
 
 import bisect
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.devices.emulator.threads import Lanes, Violation
+from harness.devices.emulator.threads import Lanes, Values, Violation
 
 Addresses = NDArray[np.int64]
-Values = NDArray[Any]
+Combine = Callable[..., Values]  # (what is there, *operands) -> what will be
 
 ALIGNMENT: Final = 256  # of an allocation, as cudaMalloc gives
 RED_ZONE: Final = 256  # bytes that belong to nobody between two allocations
 
 
-class Space(Protocol):
-    """What the machine does with a memory space."""
+class Place(Protocol):
+    """Where the lanes of one access go, already checked."""
 
-    def load(self, address: Addresses, dtype: np.dtype[Any], lanes: Lanes) -> Values: ...
-    def store(self, address: Addresses, values: Values, lanes: Lanes) -> None: ...
-    def update(
-        self, address: Addresses, combine: np.ufunc, values: Values, lanes: Lanes
-    ) -> Values: ...
+    def load(self, dtype: np.dtype[Any], width: int) -> list[Values]:
+        """Gather `width` consecutive elements; lanes without access get any value."""
+
+    def store(self, elements: Sequence[Values]) -> None:
+        """Scatter consecutive elements; where lanes meet the last one wins (hardware: any)."""
+
+    def update(self, combine: Combine, operands: Sequence[Values]) -> Values:
+        """Combine in lane order (hardware: any order) and return what each lane found.
+
+        Here every block has its own row: blocks that do the same still do it one after another.
+        """
+
+
+class Space(Protocol):
+    """A memory as the machine sees it."""
+
+    def place(self, address: Addresses, size: int, lanes: Lanes) -> Place:
+        """Check an access of `size` bytes by each of `lanes`, or raise a Violation."""
 
 
 class Allocation:
@@ -59,64 +72,82 @@ class GlobalMemory:
         self._next += -(-(size + RED_ZONE) // ALIGNMENT) * ALIGNMENT
         return allocation
 
-    def load(self, address: Addresses, dtype: np.dtype[Any], lanes: Lanes) -> Values:
-        """Gather; lanes outside `lanes` get whatever stands at the start of the allocation."""
-        result: Values | None = None
-        for allocation, mine in self._owners(address, dtype.itemsize, lanes):
-            index = np.where(mine, address - allocation.address, 0) // dtype.itemsize
-            values = allocation.bytes.view(dtype).take(index)
-            result = values if result is None else np.where(mine, values, result)
-        assert result is not None, "a step runs at least one lane"
-        return result
-
-    def store(self, address: Addresses, values: Values, lanes: Lanes) -> None:
-        """Scatter; where several lanes meet, the last one wins (hardware: any one)."""
-        address, values, lanes = np.broadcast_arrays(address, values, lanes)
-        for allocation, mine in self._owners(address, values.itemsize, lanes):
-            index = (address[mine] - allocation.address) // values.itemsize
-            allocation.bytes.view(values.dtype)[index] = values[mine]
-
-    def update(
-        self, address: Addresses, combine: np.ufunc, values: Values, lanes: Lanes
-    ) -> Values:
-        """Combine lane after lane, in lane order; return what each lane found (hardware: any order)."""
-        address, values, lanes = np.broadcast_arrays(address, values, lanes)
-        found = np.zeros(address.shape, values.dtype)
-        for allocation, mine in self._owners(address, values.itemsize, lanes):
-            index = (address[mine] - allocation.address) // values.itemsize
-            view = allocation.bytes.view(values.dtype)
-            found[mine] = _update_in_order(view, index, combine, values[mine])
-        return found
+    def place(self, address: Addresses, size: int, lanes: Lanes) -> GlobalPlace:
+        """Find the allocations that the lanes touch; almost always one."""
+        _check_alignment(address, size, lanes)
+        return GlobalPlace(list(self._owners(address, size, lanes)))
 
     def _owners(
         self, address: Addresses, size: int, lanes: Lanes
-    ) -> Iterator[tuple[Allocation, Lanes]]:
-        """Yield each allocation touched with the lanes that touch it; almost always one."""
-        _check_alignment(address, size, lanes)
-        pending = np.broadcast_to(lanes, np.broadcast_shapes(address.shape, lanes.shape))
+    ) -> Iterator[tuple[Allocation, Lanes, Addresses]]:
+        """Yield each allocation with the lanes that touch it and their offsets, else zero."""
+        address, pending = np.broadcast_arrays(address, lanes)
         while pending.any():
-            active = address if pending.all() else np.broadcast_to(address, pending.shape)[pending]
-            allocation = self._owner(int(active.min()))
-            low = allocation.address if allocation else int(active.min())
-            end = low + (allocation.size if allocation else 0)
-            mine = pending & (address >= low) & (address + size <= end)
-            if allocation is None or not mine.any():
-                outside = pending & (address == active.min())
-                raise Violation(f"address {int(active.min()):#x} is {self._where(active)}", outside)
-            yield allocation, mine
+            lowest = int(address.min() if pending.all() else address[pending].min())
+            owner = self._owner(lowest)
+            if owner is None or lowest + size > owner.address + owner.size:
+                raise Violation(self._where(lowest, size), pending & (address == lowest))
+            offset = address - owner.address
+            mine = pending & (offset <= owner.size - size)
+            yield owner, mine, np.where(mine, offset, 0)
             pending = pending & ~mine
 
     def _owner(self, address: int) -> Allocation | None:
         place = bisect.bisect_right(self._starts, address) - 1
         return self._live.get(self._starts[place]) if place >= 0 else None
 
-    def _where(self, active: Addresses) -> str:
-        address = int(active.min())
-        owner = self._owner(address)
-        if owner is None:
-            return "in no allocation (null, freed, or never allocated)"
-        past = address - owner.address - owner.size
-        return f"{past} bytes past the end of the {owner.size} bytes at {owner.address:#x}"
+    def _where(self, address: int, size: int) -> str:
+        """Say how far an access is from the next live allocation."""
+        gaps = []
+        for start, owner in sorted(self._live.items()):
+            what = f"the {owner.size} bytes at {start:#x}"
+            past, before = address + size - start - owner.size, start - address
+            gaps += [(past, f"ends {past} bytes past {what}")] if past > 0 else []
+            gaps += [(before, f"begins {before} bytes before {what}")] if before > 0 else []
+        gap, near = min(gaps, default=(RED_ZONE, ""))
+        if gap >= RED_ZONE:
+            near = "is in no allocation (null, freed, or never allocated)"
+        return f"the access at {address:#x} {near}"
+
+
+class GlobalPlace:
+    """Lanes and offsets in one or more allocations."""
+
+    def __init__(self, owners: list[tuple[Allocation, Lanes, Addresses]]) -> None:
+        self._owners = owners
+
+    def load(self, dtype: np.dtype[Any], width: int) -> list[Values]:
+        """See Place."""
+        first, *others = (
+            (
+                mine,
+                [owner.bytes.view(dtype).take(offset // dtype.itemsize + i) for i in range(width)],
+            )
+            for owner, mine, offset in self._owners
+        )
+        results = first[1]
+        for mine, values in others:
+            results = [np.where(mine, new, old) for new, old in zip(values, results, strict=True)]
+        return results
+
+    def store(self, elements: Sequence[Values]) -> None:
+        """See Place."""
+        for owner, mine, offset in self._owners:
+            for i, values in enumerate(elements):
+                chosen, index, values = np.broadcast_arrays(
+                    mine, offset // values.itemsize + i, values
+                )
+                owner.bytes.view(values.dtype)[index[chosen]] = values[chosen]
+
+    def update(self, combine: Combine, operands: Sequence[Values]) -> Values:
+        """See Place."""
+        dtype = operands[0].dtype
+        found = np.zeros(self._owners[0][1].shape, dtype)
+        for owner, mine, offset in self._owners:
+            chosen = [np.broadcast_to(values, mine.shape)[mine] for values in operands]
+            index = offset[mine] // dtype.itemsize
+            found[mine] = _update_in_order(owner.bytes.view(dtype), index, combine, chosen)
+        return found
 
 
 class SharedMemory:
@@ -126,63 +157,78 @@ class SharedMemory:
         self.size = size
         self.bytes = np.full((blocks, -(-max(size, 1) // 16) * 16), 0xFF, np.uint8)
 
-    def load(self, address: Addresses, dtype: np.dtype[Any], lanes: Lanes) -> Values:
-        """Gather; lanes outside `lanes` get the first word."""
-        self._check(address, dtype.itemsize, lanes)
-        index = np.where(lanes, address, 0) // dtype.itemsize
-        view = self.bytes.view(dtype)
-        if index.shape[0] == 1:
-            return view.take(index[0], axis=1)
-        return view[np.arange(len(view))[:, None, None], index]
-
-    def store(self, address: Addresses, values: Values, lanes: Lanes) -> None:
-        """Scatter; where several lanes meet, the last one wins (hardware: any one)."""
-        self._check(address, values.itemsize, lanes)
-        address, lanes = np.broadcast_arrays(address, lanes)
-        index = address[lanes] // values.itemsize
-        values = np.broadcast_to(values, (len(self.bytes), *lanes.shape[1:]))
-        view = self.bytes.view(values.dtype)
-        if len(lanes) == 1:
-            view[:, index] = values[:, lanes[0]]
-        else:
-            view[np.nonzero(lanes)[0], index] = values[lanes]
-
-    def update(
-        self, address: Addresses, combine: np.ufunc, values: Values, lanes: Lanes
-    ) -> Values:
-        """Combine lane after lane, in lane order; return what each lane found."""
-        self._check(address, values.itemsize, lanes)
-        shape = (len(self.bytes), *lanes.shape[1:])
-        address, values, lanes = (np.broadcast_to(a, shape) for a in (address, values, lanes))
-        view = self.bytes.view(values.dtype)
-        index = np.nonzero(lanes)[0] * view.shape[1] + address[lanes] // values.itemsize
-        found = np.zeros(shape, values.dtype)
-        found[lanes] = _update_in_order(view.reshape(-1), index, combine, values[lanes])
-        return found
-
-    def _check(self, address: Addresses, size: int, lanes: Lanes) -> None:
+    def place(self, address: Addresses, size: int, lanes: Lanes) -> SharedPlace:
+        """Check that the lanes stay inside their block's bytes."""
         _check_alignment(address, size, lanes)
         outside = lanes & ((address < 0) | (address + size > self.size))
         if outside.any():
             raise Violation(f"outside the block's {self.size} bytes of shared memory", outside)
+        return SharedPlace(self.bytes, *np.broadcast_arrays(address, lanes))
+
+
+class SharedPlace:
+    """Addresses in each block's own bytes, one row for all blocks if they agree."""
+
+    def __init__(self, memory: NDArray[np.uint8], address: Addresses, lanes: Lanes) -> None:
+        self._memory = memory
+        self._address = address
+        self._lanes = lanes
+
+    def load(self, dtype: np.dtype[Any], width: int) -> list[Values]:
+        """See Place."""
+        view = self._memory.view(dtype)
+        index = np.where(self._lanes, self._address, 0) // dtype.itemsize
+        if len(index) == 1:
+            return [view.take(index[0] + i, axis=1) for i in range(width)]
+        row = np.arange(len(view))[:, None, None]
+        return [view[row, index + i] for i in range(width)]
+
+    def store(self, elements: Sequence[Values]) -> None:
+        """See Place."""
+        row: Any = np.nonzero(self._lanes)[0] if len(self._lanes) > 1 else slice(None)
+        for i, values in enumerate(elements):
+            view = self._memory.view(values.dtype)
+            index = self._address[self._lanes] // values.itemsize + i
+            if len(self._lanes) == 1:
+                values = np.broadcast_to(values, (len(view), *self._lanes.shape[1:]))
+                view[:, index] = values[:, self._lanes[0]]
+            else:
+                view[row, index] = np.broadcast_to(values, self._lanes.shape)[self._lanes]
+
+    def update(self, combine: Combine, operands: Sequence[Values]) -> Values:
+        """See Place."""
+        view, lanes = self._memory.view(operands[0].dtype), self._lanes
+        index = np.nonzero(lanes)[0] * view.shape[1] + self._address[lanes] // view.itemsize
+        found = np.zeros(lanes.shape, view.dtype)
+        chosen = [np.broadcast_to(values, lanes.shape)[lanes] for values in operands]
+        found[lanes] = _update_in_order(view.reshape(-1), index, combine, chosen)
+        return found
 
 
 def _check_alignment(address: Addresses, size: int, lanes: Lanes) -> None:
-    crooked = lanes & (address % size != 0)
+    crooked = lanes & (address & size - 1 != 0)
     if crooked.any():
         raise Violation(f"not aligned to the {size} bytes of the access", crooked)
 
 
 def _update_in_order(
-    memory: Values, index: NDArray[np.int64], combine: np.ufunc, values: Values
+    memory: Values, index: NDArray[np.int64], combine: Combine, operands: Sequence[Values]
 ) -> Values:
-    """Apply `combine` element by element; `accumulate` is sequential, so float rounding is too."""
+    """Apply `combine` in order: address by address if few are contended, else in turns."""
     order = np.argsort(index, kind="stable")
     starts = np.flatnonzero(np.diff(index[order], prepend=-1))
-    found = np.empty_like(values)
-    for chosen in np.split(order, starts[1:]):
-        place = index[chosen[0]]
-        operands = np.concatenate([memory[place : place + 1], values[chosen]])
-        chain = combine.accumulate(operands, dtype=values.dtype)
-        found[chosen], memory[place] = chain[:-1], chain[-1]
+    counts = np.diff(starts, append=len(order))
+    found = np.empty(len(index), memory.dtype)
+    if isinstance(combine, np.ufunc) and counts.max() > len(starts):
+        for chosen in np.split(order, starts[1:]):
+            place = index[chosen[0]]
+            chain = np.concatenate([memory[place : place + 1], operands[0][chosen]])
+            chain = combine.accumulate(chain, dtype=memory.dtype)  # sequential: so is its rounding
+            found[chosen], memory[place] = chain[:-1], chain[-1]
+        return found
+    for turn in range(int(counts.max())):
+        chosen = order[starts[counts > turn] + turn]
+        place = index[chosen]
+        found[chosen] = memory[place]
+        memory[place] = combine(memory[place], *(values[chosen] for values in operands))
     return found

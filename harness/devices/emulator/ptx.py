@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 ENTRY: Final = re.compile(r"\.entry\s+(\w+)\s*\(([^)]*)\)[^{]*\{(.*?)\n\}", re.DOTALL)
-PARAMETER: Final = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+(?:\.ptr\s+[^,]*?)?(\w+)$")
-REGISTERS: Final = re.compile(r"\.reg\s+\.(\w+)\s+(%\w+)<(\d+)>")
-SHARED: Final = re.compile(r"\.shared\s+\.align\s+(\d+)\s+\.b(\d+)\s+(\w+)(?:\[(\d*)\])?")
+PARAMETER: Final = re.compile(
+    r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+(?:\.ptr\s+[^,]*?)?(\w+)(?:\[\d+\])?$"
+)
+REGISTERS: Final = re.compile(r"\.reg\s+\.(\w+)\s+(%\w+)(?:<\d+>)?\s*;")
+SHARED: Final = re.compile(
+    r"(\.extern\s+)?\.shared\s+\.align\s+(\d+)\s+\.[busf](\d+)\s+(\w+)(?:\[(\d*)\])?\s*;"
+)
 LABEL: Final = re.compile(r"(\$\w+):")
 STATEMENT: Final = re.compile(r"(?:@(!?)(%\w+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
-OPERAND: Final = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,]+")
+OPERAND: Final = re.compile(r"\s*(\{[^}]*\}|\[[^\]]*\]|[^,]+)")
 ADDRESS: Final = re.compile(r"([%$\w]+)\s*(?:\+\s*(-?\w+))?$")
+FLOAT: Final = re.compile(r"0[fFdD]([0-9A-Fa-f]+)$")
+DIGITS: Final = "0123456789"
 TYPES: Final = frozenset(
-    "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64 pred f16 f16x2 bf16".split()
+    {"pred", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "b8", "b16", "b32", "b64", "b128"}
+    | {f"{kind}{bits}" for kind in "us" for bits in (8, 16, 32, 64)}
 )
 ENDS_BLOCK: Final = frozenset({"bra", "bar", "ret", "exit"})
 
@@ -36,15 +42,14 @@ class Register:
 
 @dataclass(frozen=True)
 class Immediate:
-    """A constant: its bits, and whether they were written as a float."""
+    """A constant, as bits; -1 stands for all ones."""
 
     bits: int
-    floating: bool = False
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """A special register, variable, parameter or label."""
+    """A special register, variable, parameter or label; or text that means nothing here."""
 
     name: str
 
@@ -71,35 +76,31 @@ Operand = Register | Immediate | Symbol | Address | Vector
 class Instruction:
     """One instruction. `add.s32` has opcode "add", no modifiers, types ("s32",)."""
 
+    name: str
     opcode: str
     modifiers: tuple[str, ...]
     types: tuple[str, ...]
     operands: tuple[Operand, ...]
-    guard: str | None
+    guard: Register | None
     negated: bool
     text: str
-
-    @property
-    def name(self) -> str:
-        """The whole mnemonic, such as "ld.shared.f32"."""
-        return self.text.split("@")[-1].split()[1 if self.guard else 0]
 
 
 @dataclass
 class Entry:
-    """A kernel: parameters (name, type), register types by prefix, shared bytes, basic blocks."""
+    """A kernel: parameters and register types by name, shared bytes, basic blocks."""
 
     name: str
     parameters: dict[str, str]
     prefixes: dict[str, str]
     symbols: dict[str, int] = field(default_factory=dict)
     shared: int = 0
-    blocks: list[list[Instruction]] = field(default_factory=list)
+    blocks: list[list[Instruction]] = field(default_factory=lambda: [[]])
     labels: dict[str, int] = field(default_factory=dict)
 
     def type_of(self, register: str) -> str:
         """Return the declared type of `register`: "%r12" was declared as `.b32 %r<16>`."""
-        return self.prefixes[register.rstrip("0123456789")]
+        return self.prefixes[register.rstrip(DIGITS)]
 
 
 def parse(text: str) -> dict[str, Entry]:
@@ -111,42 +112,44 @@ def parse(text: str) -> dict[str, Entry]:
         The module has no entry, or a statement cannot be read.
     """
     text = COMMENT.sub("", text)
-    entries = {name: _entry(name, *rest) for name, *rest in ENTRY.findall(text)}
+    outside = ENTRY.sub("", text)
+    entries = {name: _entry(name, rest, outside) for name, *rest in ENTRY.findall(text)}
     if not entries:
         raise PtxError(f"no .entry in this PTX: {text[:80]!r}")
     return entries
 
 
-def _entry(name: str, parameters: str, body: str) -> Entry:
-    prefixes = {prefix: kind for kind, prefix, _ in REGISTERS.findall(body)}
+def _entry(name: str, text: list[str], outside: str) -> Entry:
+    parameters, body = text
+    prefixes = {prefix.rstrip(DIGITS): kind for kind, prefix in REGISTERS.findall(body)}
     entry = Entry(name, dict(_parameters(parameters)), prefixes)
-    for align, bits, symbol, length in SHARED.findall(body):
-        _reserve(entry, symbol, int(align), int(bits) // 8 * int(length or 1))
-    entry.blocks.append([])
+    variables = SHARED.findall(outside) + SHARED.findall(body)
+    # A dynamic array begins where the static ones end.
+    for dynamic, align, bits, symbol, length in sorted(variables, key=lambda v: bool(v[0])):
+        if re.search(rf"\b{symbol}\b", body):
+            size = 0 if dynamic else int(bits) // 8 * int(length or 1)
+            entry.symbols[symbol] = -(-entry.shared // int(align)) * int(align)
+            entry.shared = entry.symbols[symbol] + size
     for statement in _statements(body):
         _append(entry, statement)
-    entry.blocks = [*entry.blocks[:-1], entry.blocks[-1]] if entry.blocks[-1] else entry.blocks[:-1]
+    if not entry.blocks[-1]:
+        entry.blocks.pop()
     return entry
 
 
 def _parameters(text: str) -> Iterator[tuple[str, str]]:
-    for line in filter(None, (part.strip() for part in text.split(","))):
+    for line in filter(None, (" ".join(part.split()) for part in text.split(","))):
         match = PARAMETER.match(line)
         if not match:
             raise PtxError(f"cannot read the parameter {line!r}")
         yield match[2], match[1]
 
 
-def _reserve(entry: Entry, symbol: str, align: int, size: int) -> None:
-    offset = -(-entry.shared // align) * align
-    entry.symbols[symbol] = offset
-    entry.shared = offset + size
-
-
 def _statements(body: str) -> Iterator[str]:
     """Split at labels and semicolons; declarations and pragmas have done their work already."""
     for part in LABEL.sub(r"\1:;", body).split(";"):
-        statement = " ".join(part.split())
+        # A statement may open or close a scope: its registers are as good as the entry's.
+        statement = " ".join(part.split()).lstrip("{} ")
         if statement and not statement.startswith("."):
             yield statement
 
@@ -158,58 +161,50 @@ def _append(entry: Entry, statement: str) -> None:
             entry.blocks.append([])
         entry.labels[statement[:-1]] = len(entry.blocks) - 1
         return
-    instruction = _instruction(statement)
+    instruction = _instruction(statement, entry.prefixes)
     entry.blocks[-1].append(instruction)
     if instruction.opcode in ENDS_BLOCK:
         entry.blocks.append([])
 
 
-def _instruction(statement: str) -> Instruction:
+def _instruction(statement: str, prefixes: Mapping[str, str]) -> Instruction:
     match = STATEMENT.match(statement)
     if not match:
         raise PtxError(f"cannot read {statement!r}")
-    negated, guard, mnemonic, operands = match.groups()
-    opcode, *suffixes = mnemonic.split(".")
+    negated, guard, name, operands = match.groups()
+    opcode, *suffixes = name.split(".")
     return Instruction(
+        name,
         opcode,
         tuple(s for s in suffixes if s not in TYPES),
         tuple(s for s in suffixes if s in TYPES),
-        tuple(_operand(text.strip()) for text in OPERAND.findall(operands)),
-        guard,
+        tuple(_operand(text.strip(), prefixes) for text in OPERAND.findall(operands)),
+        Register(guard) if guard else None,
         bool(negated),
         statement,
     )
 
 
-def _operand(text: str) -> Operand:
+def _operand(text: str, prefixes: Mapping[str, str]) -> Operand:
+    """Read an operand; what cannot be read stays text, for whoever refuses the instruction."""
     if text.startswith("{"):
-        return Vector(tuple(_operand(part.strip()) for part in text[1:-1].split(",")))
-    if text.startswith("["):
-        return _address(text[1:-1])
+        return Vector(tuple(_operand(part.strip(), prefixes) for part in text[1:-1].split(",")))
     if "|" in text:
-        return Vector(tuple(_operand(part.strip()) for part in text.split("|")))
-    if text.startswith("%"):
-        return Symbol(text) if "." in text or text == "%laneid" else Register(text)
-    if text.startswith(("$", "_")) or text[0].isalpha():
-        return Symbol(text)
-    return _immediate(text)
+        return Vector(tuple(_operand(part.strip(), prefixes) for part in text.split("|")))
+    if text.startswith("[") and (match := ADDRESS.match(text[1:-1].strip())):
+        base = _operand(match[1], prefixes)
+        if isinstance(base, (Register, Symbol)):
+            return Address(base, int(match[2] or "0", 0))
+    if text.startswith("%") and text.rstrip(DIGITS) in prefixes:
+        return Register(text)
+    return _immediate(text) or Symbol(text)
 
 
-def _address(text: str) -> Address:
-    match = ADDRESS.match(text.strip())
-    if not match:
-        raise PtxError(f"cannot read the address [{text}]")
-    base = Register(match[1]) if match[1].startswith("%") else Symbol(match[1])
-    return Address(base, int(match[2] or "0", 0))
-
-
-def _immediate(text: str) -> Immediate:
+def _immediate(text: str) -> Immediate | None:
     """Read 12, -1, 0x1F, 0f3F800000 (float32 bits) or 0d3FF0000000000000 (float64 bits)."""
+    if match := FLOAT.match(text):
+        return Immediate(int(match[1], 16))
     try:
-        if text[:2] in ("0f", "0F"):
-            return Immediate(int(text[2:], 16), floating=True)
-        if text[:2] in ("0d", "0D"):
-            return Immediate(struct.unpack("<q", struct.pack("<Q", int(text[2:], 16)))[0], True)
         return Immediate(int(text.rstrip("U"), 0))
     except ValueError:
-        raise PtxError(f"cannot read the operand {text!r}") from None
+        return None

@@ -13,8 +13,13 @@ from numpy.typing import NDArray
 
 WARP: Final = 32
 DONE: Final = np.iinfo(np.int32).max
+SPECIAL_REGISTERS: Final = frozenset(
+    {"%laneid"}
+    | {f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"}
+)
 
 Lanes = NDArray[np.bool_]
+Values = NDArray[Any]
 
 
 class Violation(Exception):
@@ -53,6 +58,11 @@ class Threads:
     def shape(self) -> tuple[int, int, int]:
         """(blocks, warps, 32)."""
         return (self.blocks, *self.index.shape[1:])
+
+    @property
+    def running(self) -> Lanes:
+        """The lanes that have not left."""
+        return np.not_equal(self.pc, DONE)
 
     def next(self) -> tuple[int, Lanes] | None:
         """Return the lowest program counter and the lanes that stand there; None when all are done.
@@ -97,3 +107,19 @@ def uniform(values: NDArray[Any]) -> NDArray[Any]:
     if len(values) > 1 and (values == values[:1]).all():
         return values[:1]
     return values
+
+
+def special_registers(
+    threads: Threads, first: int, grid: int, block: int
+) -> dict[str, NDArray[np.int64]]:
+    """Return the special registers of blocks from `first` on: per lane, per block, or one value."""
+    zero = np.zeros((1, 1, 1), np.int64)
+    return {
+        **{f"%{name}.{axis}": zero for name in ("tid", "ctaid") for axis in "yz"},
+        **{f"%{name}.{axis}": zero + 1 for name in ("ntid", "nctaid") for axis in "yz"},
+        "%tid.x": threads.index,
+        "%laneid": threads.index % WARP,
+        "%ctaid.x": np.arange(first, first + threads.blocks).reshape(-1, 1, 1),
+        "%ntid.x": zero + block,
+        "%nctaid.x": zero + grid,
+    }

@@ -59,7 +59,12 @@ def test_no_ncu_is_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def timed(seconds: list[float]) -> dict[str, Any]:
-    launch = {"kernel": "reduce_v7[BLOCK=256]", "function": "reduce_v7", "n": 1 << 26}
+    launch = {
+        "workload": "reduce_v7 n=67108864",
+        "kernel": "reduce_v7[BLOCK=256]",
+        "function": "reduce_v7",
+        "n": 1 << 26,
+    }
     launch |= {"grid": 1056, "block": 256, "seconds": seconds}
     state = {"driver": "580.159.04"}
     return {"device": "NVIDIA H200", "clock": "cupti", "state": state, "launches": [launch]}

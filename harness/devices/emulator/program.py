@@ -1,0 +1,119 @@
+"""Decide before the first step what each instruction runs, and refuse what nothing can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from harness.devices.emulator.lanewise import DTYPES
+from harness.devices.emulator.operations import Handler, Unsupported, handler_of
+from harness.devices.emulator.ptx import (
+    Address,
+    Entry,
+    Instruction,
+    Operand,
+    Register,
+    Symbol,
+    Vector,
+)
+from harness.devices.emulator.threads import SPECIAL_REGISTERS
+
+WORD: Final = 4  # bytes
+# Opcodes whose first operand is read, not written.
+NO_TARGET: Final = frozenset({"st", "red", "bra", "bar", "membar", "ret", "exit"})
+
+
+class Program:
+    """An entry ready to run.
+
+    Attributes
+    ----------
+    blocks
+        Its basic blocks, each instruction with its handler.
+    merged
+        The registers that carry values from one step of a lane to another.
+    granule
+        Bytes of the smallest access to shared memory, at most a word.
+
+    Raises
+    ------
+    Unsupported
+        An instruction is in no table, or names what the emulated device does not have.
+    """
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.blocks: list[list[tuple[Instruction, Handler]]] = [
+            [(instruction, handler_of(instruction)) for instruction in block]
+            for block in entry.blocks
+        ]
+        for instruction in self.instructions():
+            self._check_names(instruction)
+        self.merged = _merged_registers(entry)
+        self.granule = min(map(_granule, self.instructions()), default=WORD)
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Yield all instructions in order."""
+        for block in self.entry.blocks:
+            yield from block
+
+    def _check_names(self, instruction: Instruction) -> None:
+        entry = self.entry
+        known = {"_", *SPECIAL_REGISTERS, *entry.symbols, *entry.labels, *entry.parameters}
+        for name in _names(Symbol, *instruction.operands):
+            if name not in known:
+                raise Unsupported(f"`{instruction.text}`: the emulated device has no {name!r}")
+
+
+def target_registers(instruction: Instruction) -> frozenset[str]:
+    """Return the registers `instruction` writes."""
+    if instruction.opcode in NO_TARGET:
+        return frozenset()
+    return frozenset(_names(Register, *instruction.operands[:1]))
+
+
+def source_registers(instruction: Instruction) -> frozenset[str]:
+    """Return the registers `instruction` reads."""
+    first = 0 if instruction.opcode in NO_TARGET else 1
+    guard = (instruction.guard,) if instruction.guard else ()
+    return frozenset(_names(Register, *instruction.operands[first:], *guard))
+
+
+def _names(kind: type[Register | Symbol], *operands: Operand) -> Iterator[str]:
+    """Name the registers or symbols in operands, those inside addresses and vectors too."""
+    for operand in operands:
+        match operand:
+            case Address(base, _):
+                yield from _names(kind, base)
+            case Vector(members):
+                yield from _names(kind, *members)
+            case Register(name) | Symbol(name) if isinstance(operand, kind):
+                yield name
+
+
+def _merged_registers(entry: Entry) -> frozenset[str]:
+    """Return the registers whose old values inactive lanes must keep.
+
+    All others are written before they are read in the one basic block that uses them, so what the
+    inactive lanes hold never matters.
+    """
+    homes: dict[str, set[int]] = {}
+    carried: set[str] = set()
+    for number, block in enumerate(entry.blocks):
+        written: set[str] = set()
+        for instruction in block:
+            sources, targets = source_registers(instruction), target_registers(instruction)
+            for name in sources | targets:
+                homes.setdefault(name, set()).add(number)
+            carried |= sources - written
+            if instruction.guard:
+                carried |= targets
+            else:
+                written |= targets
+    return frozenset(carried | {name for name, blocks in homes.items() if len(blocks) > 1})
+
+
+def _granule(instruction: Instruction) -> int:
+    if "shared" not in instruction.modifiers:
+        return WORD
+    return min(WORD, DTYPES[instruction.types[-1]].itemsize)
