@@ -13,19 +13,14 @@ from typing import Final
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from harness.datasheet import multiprocessor
 from harness.devices.emulator.crosslane import elements
 from harness.devices.emulator.lanewise import DTYPES
 from harness.devices.emulator.program import source_registers, target_registers
-from harness.devices.emulator.ptx import Instruction, parse
+from harness.devices.emulator.ptx import Entry, Instruction, parse
+from harness.occupancy import Occupancy, occupancy
 from kernels import Kernel, compile_kernel
 
-# One SM from compute capability 8.0 on, but for 8.6, 8.9 and 12.x
-# (CUDA C++ Programming Guide, technical specifications per compute capability).
-MAX_THREADS: Final = 2048
-MAX_BLOCKS: Final = 32
-REGISTERS: Final = 65536
-REGISTER_UNIT: Final = 256  # registers a warp gets at a time
-WARP: Final = 32
 REGISTER_COUNT: Final = 0x2F  # the attribute of .nv.info that holds (symbol, registers)
 
 
@@ -41,8 +36,7 @@ def bytes_per_thread(kernel: Kernel, architecture: str) -> int:
     These are the loads of one basic block whose addresses need no other load of that block. The
     compiler may issue them together as long as no store or barrier stands between.
     """
-    entry = parse(compile_kernel(kernel, architecture).ptx)[kernel.name]
-    return max(_independent_loads(block) for block in entry.blocks)
+    return max(_independent_loads(block) for block in _entry(kernel, architecture).blocks)
 
 
 def _independent_loads(block: Iterable[Instruction]) -> int:
@@ -80,11 +74,24 @@ def registers_per_thread(kernel: Kernel, architecture: str) -> int:
     raise LookupError(f"the cubin of {kernel} for {architecture} does not say its registers")
 
 
-def resident_threads(kernel: Kernel, block: int, architecture: str) -> int:
-    """Return the threads of `kernel` that one SM holds, if shared memory sets no limit."""
-    warps = -(-block // WARP)
-    per_warp = (
-        -(-registers_per_thread(kernel, architecture) * WARP // REGISTER_UNIT) * REGISTER_UNIT
+def compiled_occupancy(
+    kernel: Kernel, block: int, architecture: str, dynamic: int = 0
+) -> Occupancy:
+    """Return how many blocks of the compiled kernel one SM holds."""
+    return occupancy(
+        multiprocessor(architecture),
+        block,
+        registers_per_thread(kernel, architecture),
+        _entry(kernel, architecture).shared,
+        dynamic,
     )
-    blocks = min(MAX_THREADS // (warps * WARP), MAX_BLOCKS, REGISTERS // (per_warp * warps))
-    return blocks * block
+
+
+def resident_threads(kernel: Kernel, block: int, architecture: str) -> int:
+    """Return the threads of `kernel` that one SM holds."""
+    return compiled_occupancy(kernel, block, architecture).blocks * block
+
+
+@cache
+def _entry(kernel: Kernel, architecture: str) -> Entry:
+    return parse(compile_kernel(kernel, architecture).ptx)[kernel.name]

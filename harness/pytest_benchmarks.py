@@ -135,6 +135,8 @@ def facts(rig: Rig, launch: Launch, seconds: float) -> dict[str, Any]:
         "GB/s": round(rate / 1e9, 1),
         "clock": rig.timed.clock,
     }
+    if launch.flop:
+        stored |= {"flop": launch.flop, "TFLOP/s": round(launch.flop / seconds / 1e12, 3)}
     for label, peak in (("peak", rig.peak), ("measured copy", rig.copy_rate)):
         if peak:
             stored[f"percent of {label}"] = round(100 * rate / peak, 1)

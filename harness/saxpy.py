@@ -1,4 +1,4 @@
-"""y = a x + y over any number of floats: the published kernel, and a launcher that adds its tail."""
+"""Saxpy, y = a x + y, over any number of floats: a launcher adds what the kernel leaves out."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from harness.devices import Array, Device, Launch
+from harness.devices.arguments import ArgumentError, vector_size
 from kernels import Kernel, kernel
 
 BLOCK: Final = 256
@@ -33,7 +34,7 @@ class Saxpy:
         return kernel("vector", NAMES[self.width])
 
     def prepare(self, device: Device) -> Launch:
-        """x and y read, y written: 12 bytes an element. n is a multiple of the width.
+        """Two floats read and one written: 12 bytes an element; n is a multiple of the width.
 
         Small whole numbers: every launch adds to y, and every sum of them is exact.
         """
@@ -51,17 +52,21 @@ class Saxpy:
 
 
 def saxpy(device: Device, a: Any, x: Array, y: Array, width: int = 4) -> None:
-    """Add a x to y in place, both float32 of one size: whole loads first, then the last n % width.
+    """Add a x to y in place: whole loads of `width` floats first, then the last n % width.
 
     Raises
     ------
     ArgumentError
-        An array is not contiguous float32, or not aligned to the loads.
+        An array is not contiguous one-dimensional float32 device memory, or not aligned to the
+        loads, or x and y differ in size.
     """
-    (n,) = x.__cuda_array_interface__["shape"]
+    entry = kernel("vector", NAMES[width])
+    n, others = vector_size(entry, x), vector_size(entry, y)
+    if n != others:
+        raise ArgumentError(f"x has {n} elements and y has {others}: pass two of one size")
     whole = n - n % width
-    for start, stop, entry in ((0, whole, NAMES[width]), (whole, n, NAMES[1])):
+    for start, stop, floats in ((0, whole, width), (whole, n, 1)):
         if stop > start:
-            loads = (stop - start) // (width if entry == NAMES[width] else 1)
-            arguments = (x[start:stop], y[start:stop], a, stop - start)
-            device.launch(kernel("vector", entry), -(-loads // BLOCK), BLOCK, *arguments)
+            grid = -(-(stop - start) // floats // BLOCK)
+            views = x[start:stop], y[start:stop]
+            device.launch(kernel("vector", NAMES[floats]), grid, BLOCK, *views, a, stop - start)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.banks import MAX_STRIDE, TILE, StridedReads, Transpose
+from harness.banks import MAX_STRIDE, READS, TILE, StridedReads, Transpose
 from harness.devices import Device
+from harness.sass import memory_instructions
 from kernels import kernel
 
 BANKS: Final = 32
@@ -111,6 +112,11 @@ def test_time_is_the_greatest_common_divisor_of_stride_and_banks(claim: Any, emu
         within = {"at_least": 0.95 * expected, "at_most": 1.05 * expected}
         what = f"stride {stride} / stride 1"
         claim.timed(what, StridedReads(stride), StridedReads(1), **within)
+    for width in (4, 8, 16):
+        code = memory_instructions(StridedReads(1, width).kernel, emulator.architecture)
+        sizes = [each.bytes for each in code if (each.kind, each.space) == ("load", "shared")]
+        what = f"bytes of each shared load of a trip in the machine code, {width}-byte words"
+        claim.counted(what, sizes, [width] * READS, emulator.architecture)
     for width in (8, 16):
         within = {"at_least": 0.95 * degree(1, width), "at_most": 1.05 * degree(1, width)}
         what = f"{width}-byte words / 4-byte words, stride 1"
@@ -155,7 +161,14 @@ WORKLOADS: Final = (
 )
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+def short(workload: StridedReads | Transpose) -> str:
+    """The kernel and its pattern: read_strided-4-bytes-33, transpose-33."""
+    if isinstance(workload, Transpose):
+        return f"transpose-{TILE + workload.pad}"
+    return f"read_strided-{workload.width}-bytes-{workload.stride}"
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=short)
 @pytest.mark.benchmark(group="banks")
 def test_the_bank_patterns_are_timed(bench: Any, workload: StridedReads | Transpose) -> None:
     """A row of the benchmark table for each stride and each tile."""

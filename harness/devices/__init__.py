@@ -50,23 +50,42 @@ class Device(Hashable, Protocol):
 
 
 @dataclass(frozen=True)
+class Routine:
+    """A library's function, its arguments bound; which kernels it launches is the library's affair.
+
+    `call` queues them without waiting. Only a GPU can time it.
+    """
+
+    name: str
+    call: Callable[[], object]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
 class Launch:
     """A launch ready to be timed: what runs, on what, the bytes it must move, how to check it.
 
-    `bytes` is the least DRAM traffic, each input read once and each output written once.
+    `bytes` is the least DRAM traffic, each input read once and each output written once, and `flop`
+    the arithmetic that the result takes, 0 if nobody asks. A Routine has a grid and block of 0.
     `check` launches on poisoned outputs and raises AssertionError if the result is wrong.
     """
 
-    kernel: Kernel
+    kernel: Kernel | Routine
     grid: int
     block: int
     arguments: tuple[Any, ...]
     bytes: int
     check: Callable[[], None]
+    flop: int = 0
 
     def on(self, device: Device) -> None:
         """Launch, without waiting."""
-        device.launch(self.kernel, self.grid, self.block, *self.arguments)
+        if isinstance(self.kernel, Routine):
+            self.kernel.call()
+        else:
+            device.launch(self.kernel, self.grid, self.block, *self.arguments)
 
 
 class Workload(Protocol):
@@ -82,9 +101,16 @@ class TimedDevice(Device, Protocol):
     """A device with a clock."""
 
     clock: str
+    peak_bandwidth: float  # bytes per second, 0.0 if unknown
 
     def seconds(self, launch: Launch) -> float:
         """Time one run of `launch` alone, with a cold and clean L2."""
+
+    def copy_bandwidth(self) -> float:
+        """Measure the bytes per second, read and written, of a copy within the device."""
+
+    def attribute(self, number: int) -> int:
+        """Return a device attribute of the driver by CUDA's number."""
 
 
 def open_device(wanted: Literal["auto", "require", "emulate"]) -> Device:

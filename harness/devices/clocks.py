@@ -30,6 +30,9 @@ class Clock(Protocol):
     def kernel(self, flush: Action, run: Action, name: str) -> float:
         """Return the seconds of the one kernel, called `name`, that `run` launches."""
 
+    def routine(self, flush: Action, run: Action, name: str) -> float:
+        """Return the seconds of all kernels that `run` launches, whatever they are called."""
+
     def copy(self, flush: Action, run: Action) -> float:
         """Return the seconds of the one copy that `run` queues."""
 
@@ -68,6 +71,22 @@ class CuptiClock:
         # Not CONCURRENT_KERNEL: to tell overlapping kernels apart CUPTI adds code to every block,
         # 23 us to a kernel of 262,144 blocks and 302 us on an H200.
         return self._single(self._window(self._cupti.ActivityKind.KERNEL, flush, run), name)
+
+    def routine(self, flush: Action, run: Action, name: str) -> float:
+        """Return the seconds of all kernels that `run` launches, without the gaps between them.
+
+        Raises
+        ------
+        ClockError
+            No kernel ran in the window.
+        """
+        records = self._window(self._cupti.ActivityKind.KERNEL, flush, run)
+        if not records:
+            raise ClockError(
+                f"{name} was to be timed, CUPTI recorded no kernel: the library answered without "
+                "the GPU, or launched from another thread"
+            )
+        return sum(record.nanoseconds for record in records) * 1e-9
 
     def copy(self, flush: Action, run: Action) -> float:
         """Return the seconds of the one copy that `run` queues.
@@ -133,6 +152,16 @@ class EventClock:
             f"the GPU finished {FLUSHES[-1]} flushes of L2 before the host had queued {name}, so "
             "the events would time the host: free its processor, or install CUPTI (cupti-python)"
         )
+
+    def routine(self, flush: Action, run: Action, name: str) -> float:
+        """Return the seconds from the first kernel that `run` launches to the end of the last.
+
+        Raises
+        ------
+        ClockError
+            The GPU was never busy for as long as the host took to queue the first.
+        """
+        return self.kernel(flush, run, name)
 
     def copy(self, flush: Action, run: Action) -> float:
         """Return the seconds of the one copy that `run` queues.

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from harness.devices import Array, Launch
+from harness.devices import Array, Launch, Routine
 from harness.devices.arguments import pack
 from harness.devices.clocks import Clock, choose
 from harness.devices.driver import open_cupy
@@ -136,11 +136,16 @@ class CudaDevice:
     def seconds(self, launch: Launch) -> float:
         """Time one run of `launch` alone, with a cold and clean L2.
 
+        A library's routine takes as long as all the kernels it launches.
+
         Raises
         ------
         harness.devices.clocks.ClockError
             The sample holds something else than one run of this kernel.
         """
+        if isinstance(launch.kernel, Routine):
+            with self._guard(f"timing {launch.kernel}"):
+                return self._clock.routine(self._flush, launch.kernel.call, launch.kernel.name)
         # All Python of the launch runs before the flush: afterwards the GPU waits for the host.
         run = self._ready(launch.kernel, launch.grid, launch.block, launch.arguments, 0)
         with self._guard(f"timing {launch.kernel}"):
@@ -161,6 +166,11 @@ class CudaDevice:
         with self._guard("copying on the GPU"):
             seconds = [self._clock.copy(self._flush, run) for _ in range(COPY_SAMPLES)]
         return 2 * COPY_BYTES / median(seconds)
+
+    def attribute(self, number: int) -> int:
+        """Return a device attribute of the driver by CUDA's number."""
+        with self._guard(f"reading device attribute {number}"):
+            return int(self._runtime.deviceGetAttribute(number, 0))
 
     def _filled(self, size: int, dtype: DTypeLike, byte: int) -> Array:
         with self._guard(f"allocating {size} elements of {np.dtype(dtype)}"):

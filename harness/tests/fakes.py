@@ -62,6 +62,10 @@ class FakeGPU:
         """Bytes per second."""
         return 4.1e12
 
+    def attribute(self, number: int) -> int:
+        """Not needed: the data sheet knows an H200."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class FakeWorkload:

@@ -1,0 +1,63 @@
+"""c += a * b by the kernels of kernels/unroll.cu, so few threads at a time that latency rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from harness.devices import Device, Launch
+from kernels import Kernel, kernel
+
+BLOCK: Final = 128  # threads, the seminar's THREAD_BLOCK_DIM
+ELEMENTS: Final = {"naive": 1, "run_time_stride": 2, "compile_time_offset": 2}  # a thread
+ONE_ULP: Final = 2.0**-23
+
+
+@dataclass(frozen=True)
+class MultiplyAdd:
+    """c += a * b for float32, as one kernel writes it; a Workload.
+
+    Parameters
+    ----------
+    form
+        A key of ELEMENTS.
+    turns
+        Blocks of the published grid that each launched block stands for, one after another.
+    defines
+        Which counterfactual.
+    blocks
+        The launched grid; one block an SM if not given.
+    """
+
+    form: str
+    turns: int = 1
+    defines: tuple[tuple[str, int], ...] = ()
+    blocks: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The kernel, and how much of it is resident."""
+        return f"{self.kernel} {self.blocks or 'an SM each'} x {BLOCK}"
+
+    @property
+    def kernel(self) -> Kernel:
+        """The compiled entry."""
+        return kernel("unroll", self.form, TURNS=self.turns, **dict(self.defines))
+
+    def prepare(self, device: Device) -> Launch:
+        """Three reads and a write of 4 bytes an element; c is updated in place."""
+        grid = self.blocks or device.multiprocessors
+        n = grid * self.turns * BLOCK * ELEMENTS[self.form]
+        random = np.random.default_rng(n)
+        a, b = (random.random(n, np.float32) for _ in "ab")
+        arrays = (device.put(a), device.put(b), device.put(random.random(n, np.float32)))
+
+        def check() -> None:
+            before = device.get(arrays[2])
+            device.launch(self.kernel, grid, BLOCK, *arrays)
+            expected = before + a.astype(np.float64) * b
+            np.testing.assert_allclose(device.get(arrays[2]), expected, rtol=ONE_ULP)
+
+        return Launch(self.kernel, grid, BLOCK, arrays, 16 * n, check)
