@@ -24,10 +24,11 @@ FMA: Final = 4
 WORD: Final = 4  # bytes
 KINDS: Final = ("load", "fma", "store")
 VALUES: Final = {"load": 1, "fma": 4, "store": 1}  # registers of data each kind names
+SPAN: Final = {"WIDE": 2, "64": 2, "128": 4}  # registers that an instruction so marked writes
 PTX_KINDS: Final[dict[str, Kind]] = {"ld": "load", "fma": "fma", "st": "store"}
 REGISTER: Final = re.compile(r"[-|]?(R\d+)\b.*")  # -R4, |R4|, R4.reuse; not [R4.64]
 
-Code = TypeVar("T", ptx.Instruction, sass.Instruction)
+Code = TypeVar("Code", ptx.Instruction, sass.Instruction)
 
 
 class NotModelled(ValueError):
@@ -96,9 +97,9 @@ def may_alias(one: Step, other: Step) -> bool:
     return abs(one.address[1] - other.address[1]) < WORD
 
 
-def loads_before(kind: str, steps: Sequence[Step]) -> int:
+def loads_before(kind: Kind, steps: Sequence[Step]) -> int:
     """Return how many loads are issued before the first step of `kind`."""
-    kinds = [step.kind for step in steps]
+    kinds: list[str] = [step.kind for step in steps]
     return kinds[: kinds.index(kind)].count("load")
 
 
@@ -124,7 +125,7 @@ def ptx_steps(kernel: Kernel, architecture: str) -> tuple[Step, ...]:
         An access to global memory or an FMA is not of 32-bit registers, all of them computed here.
     """
     blocks = ptx.parse(compile_kernel(kernel, architecture).ptx)[kernel.name].blocks
-    return _steps((each for block in blocks for each in block), _from_ptx)
+    return _steps((each for block in blocks for each in block), _from_ptx, _ptx_targets)
 
 
 @cache
@@ -138,22 +139,29 @@ def sass_steps(kernel: Kernel, architecture: str) -> tuple[Step, ...]:
     harness.sass.DisassemblerMissing, harness.sass.SassError
         The machine code cannot be read.
     """
-    return _steps(sass.instructions(kernel, architecture), _from_sass)
+    return _steps(sass.instructions(kernel, architecture), _from_sass, _sass_targets)
 
 
-def _steps(code: Iterable[Code], read: Callable[[Code], Step | None]) -> tuple[Step, ...]:
+def _steps(
+    code: Iterable[Code],
+    read: Callable[[Code], Step | None],
+    targets: Callable[[Code], Iterable[str]],
+) -> tuple[Step, ...]:
     """Read the steps; registers are used again, so each value gets a name of its own."""
     values: dict[str, str] = {}
     steps: list[Step] = []
     for position, instruction in enumerate(code):
         step = read(instruction)
         if step is None:
+            for register in targets(instruction):
+                values.pop(register, None)
             continue
         if unknown := [register for register in step.operands if register not in values]:
-            raise NotModelled(f"{instruction.text!r}: no load or FMA before it gives {unknown[0]}")
+            raise NotModelled(f"{instruction.text!r}: {unknown[0]} is of no load and of no FMA")
         operands = tuple(values[register] for register in step.operands)
-        values[step.result] = f"{step.result}@{position}" if step.result else ""
-        steps.append(replace(step, operands=operands, result=values[step.result]))
+        result = f"{step.result}@{position}" if step.result else ""
+        values[step.result] = result
+        steps.append(replace(step, operands=operands, result=result))
     return tuple(steps)
 
 
@@ -178,6 +186,10 @@ def _from_ptx(instruction: ptx.Instruction) -> Step | None:
     return replace(step, address=address, read_only="nc" in instruction.modifiers)
 
 
+def _ptx_targets(instruction: ptx.Instruction) -> Iterable[str]:
+    return [each.name for each in instruction.operands[:1] if isinstance(each, ptx.Register)]
+
+
 def _from_sass(instruction: sass.Instruction) -> Step | None:
     found = [REGISTER.fullmatch(operand) for operand in instruction.operands]
     registers = [match[1] for match in found if match]
@@ -188,3 +200,11 @@ def _from_sass(instruction: sass.Instruction) -> Step | None:
         return None
     step = _step(access.kind, registers, access.bytes, instruction.text)
     return replace(step, read_only="CONSTANT" in instruction.modifiers)
+
+
+def _sass_targets(instruction: sass.Instruction) -> Iterable[str]:
+    match = REGISTER.fullmatch(instruction.operands[0]) if instruction.operands else None
+    if match is None:
+        return []
+    first, width = int(match[1][1:]), max([1, *(SPAN.get(m, 1) for m in instruction.modifiers)])
+    return [f"R{first + more}" for more in range(width)]

@@ -6,12 +6,13 @@ from lanes and clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from statistics import median
 from typing import Final
 
 from harness.baselines import slug
+from harness.devices import TimedDevice
 
 KIB: Final = 1024
 WARP: Final = 32  # threads
@@ -261,12 +262,9 @@ ATTRIBUTES: Final = {  # CUDA's numbers
 }
 
 
-def from_driver(name: str, attribute: Callable[[int], int]) -> GPU:
-    """Return what the driver says of a GPU; figures that it does not give are None.
-
-    `attribute` returns a device attribute by CUDA's number.
-    """
-    read = {key: attribute(number) for key, number in ATTRIBUTES.items()}
+def from_driver(device: TimedDevice) -> GPU:
+    """Return what the driver says of a GPU; figures that it does not give are None."""
+    read = {key: device.attribute(number) for key, number in ATTRIBUTES.items()}
     capability = read["major"], read["minor"]
     known = MULTIPROCESSORS.get(capability)
     shared = read["shared"], read["shared_per_block"], read["reserved"]
@@ -276,7 +274,7 @@ def from_driver(name: str, attribute: Callable[[int], int]) -> GPU:
     )
     figures = dict.fromkeys((each.name for each in fields(GPU)), DRIVER)
     return GPU(
-        (name,),
+        (device.name,),
         sm,
         read["multiprocessors"],
         read["clock_khz"] / 1e3,

@@ -79,7 +79,7 @@ class Read:
 
     loads: int
     blocks: int
-    n: int = 1 << 28
+    n: int = 1 << 27
 
     @property
     def name(self) -> str:
@@ -105,9 +105,9 @@ class Read:
         flying = self.bytes_in_flight(device.architecture) * device.multiprocessors
         peak = getattr(device, "peak_bandwidth", 0.0)
         limit = rate(flying, dram_latency(device))
-        return 4 * self.words(device) / (min(peak, limit) if peak else limit)
+        return 4 * self.size(device) / (min(peak, limit) if peak else limit)
 
-    def words(self, device: Device) -> int:
+    def size(self, device: Device) -> int:
         """Return n rounded down, alike for all loads and blocks."""
         unit = BLOCK * MOST_LOADS * MOST_BLOCKS * device.multiprocessors
         return self.n // unit * unit
@@ -115,11 +115,11 @@ class Read:
     def prepare(self, device: Device) -> Launch:
         """Return the launch on random words."""
         grid = self.resident(device.architecture) * device.multiprocessors
-        return self.on(device, grid, self.words(device) // (grid * BLOCK * self.loads))
+        return self.launch(device, grid, self.size(device) // (grid * BLOCK * self.loads))
 
-    def on(self, device: Device, grid: int, trips: int) -> Launch:
+    def launch(self, device: Device, grid: int, trips: int) -> Launch:
         """Return the launch of so many blocks, each of so many trips."""
-        x, array = words(device, trips * grid * self.loads * BLOCK)
+        x, array = random_words(device, trips * grid * self.loads * BLOCK)
         expected = x.reshape(trips, grid, self.loads, BLOCK).sum((0, 2), np.uint32).reshape(-1)
         sums = device.empty(grid * BLOCK, np.uint32)
 
@@ -131,9 +131,9 @@ class Read:
         return Launch(self.kernel, grid, BLOCK, (array, sums, trips), x.nbytes, check)
 
 
-@lru_cache(maxsize=1)
-def words(device: Device, n: int) -> tuple[Words, Array]:
-    """Return n random words, here and on the device; only the last array stays."""
+@lru_cache(maxsize=2)
+def random_words(device: Device, n: int) -> tuple[Words, Array]:
+    """Return n random words, here and on the device; the last two arrays stay."""
     block: Any = np.random.default_rng(n).integers(0, 2**32, min(n, 1 << 24), np.uint32)
     x = np.resize(block, n)
     return x, device.put(x)
@@ -156,7 +156,7 @@ class Chase:
 
     lines: int
     laps: int = 1
-    places: int = 1 << 19
+    places: int = 1 << 17
 
     @property
     def name(self) -> str:
@@ -171,7 +171,7 @@ class Chase:
     def prepare(self, device: Device) -> Launch:
         """One thread; hardly any bytes."""
         random = np.random.default_rng(self.lines)
-        ring = LINE * random.permutation(self.places)[: self.lines + 1].astype(np.uint32)
+        ring = LINE * random.permutation(self.places)[: self.lines].astype(np.uint32)
         array = device.put(self.laid_out(ring, random))
         start, end = int(ring[0]), device.empty(1, np.uint32)
         kernel = entry("chase")
@@ -187,5 +187,5 @@ class Chase:
     def laid_out(self, ring: Words, random: np.random.Generator) -> Words:
         """Return the array: a line of the ring begins with where the next one is."""
         array = random.integers(0, LINE * self.places, LINE * self.places, np.uint32)
-        array[ring[: self.lines]] = np.roll(ring[: self.lines], -1)
+        array[ring] = np.roll(ring, -1)
         return array

@@ -1,4 +1,4 @@
-"""c += a * b by the kernels of kernels/unroll.cu, so few threads at a time that latency rules."""
+"""c += a * b by the kernels of kernels/unroll.cu, by so few threads that nothing hides latency."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class MultiplyAdd:
 
     @property
     def name(self) -> str:
-        """The kernel, and how much of it is resident."""
-        return f"{self.kernel} {self.blocks or 'an SM each'} x {BLOCK}"
+        """The kernel and its launch."""
+        return f"{self.kernel} grid={self.blocks or 'SMs'} block={BLOCK}"
 
     @property
     def kernel(self) -> Kernel:

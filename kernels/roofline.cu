@@ -53,9 +53,8 @@ struct Part {
     __device__ void each(F f)
     {
 #pragma unroll
-        for (int k = 0; k < VECTORS; ++k) {
+        for (int k = 0; k < VECTORS; ++k)
             f(v[k].x), f(v[k].y), f(v[k].z), f(v[k].w);
-        }
     }
 };
 

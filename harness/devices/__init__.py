@@ -57,7 +57,7 @@ class Routine:
     """
 
     name: str
-    call: Callable[[], object]
+    call: Callable[[], None]
 
     def __str__(self) -> str:
         return self.name

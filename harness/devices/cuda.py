@@ -172,6 +172,12 @@ class CudaDevice:
         with self._guard(f"reading device attribute {number}"):
             return int(self._runtime.deviceGetAttribute(number, 0))
 
+    def resident_blocks(self, kernel: Kernel, block: int, shared: int = 0) -> int:
+        """Return how many blocks an SM holds at once, as the driver says."""
+        ask = self._driver.occupancyMaxActiveBlocksPerMultiprocessor
+        with self._guard(f"asking for the resident blocks of {kernel}", self._limits):
+            return int(ask(self._function(kernel, shared).ptr, block, shared))
+
     def _filled(self, size: int, dtype: DTypeLike, byte: int) -> Array:
         with self._guard(f"allocating {size} elements of {np.dtype(dtype)}"):
             array = self._cupy.ndarray(size, dtype)
@@ -188,9 +194,7 @@ class CudaDevice:
             raise Refused(f"{what}: a launch needs at least one block of one thread")
         packed = pack(kernel, arguments)
         with self._guard(what, self._limits):
-            function = self._function(kernel)
-            if shared:
-                self._driver.funcSetAttribute(function.ptr, self._dynamic_shared, shared)
+            function = self._function(kernel, shared)
 
         def run() -> None:
             with self._guard(what, self._limits):
@@ -199,11 +203,14 @@ class CudaDevice:
 
         return run
 
-    def _function(self, kernel: Kernel) -> Any:
+    def _function(self, kernel: Kernel, shared: int) -> Any:
         key = kernel.source, kernel.defines
         if key not in self._modules:
             self._modules[key] = _load(compile_kernel(kernel, self.architecture))
-        return self._modules[key].get_function(kernel.name)
+        function = self._modules[key].get_function(kernel.name)
+        if shared:
+            self._driver.funcSetAttribute(function.ptr, self._dynamic_shared, shared)
+        return function
 
     def _make_flush(self) -> Callable[[], None]:
         """Return a launch that reads twice the size of L2, so that nothing else is left in it.

@@ -26,7 +26,7 @@ from kernels import Kernel, compile_kernel
 
 __all__ = ["Counters", "EmulatedArray", "EmulatedDevice", "Fault", "PtxError", "Unsupported"]
 
-LANES_AT_ONCE: Final = 1 << 16  # the registers of a batch stay in the cache
+LANES_AT_ONCE: Final = 1 << 17  # amortises Python; many more would leave the cache
 MAX_BLOCK: Final = 1024
 MAX_GRID: Final = 2**31 - 1
 MAX_SHARED: Final = 227 * 1024  # bytes a block may have on sm_90

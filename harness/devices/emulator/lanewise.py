@@ -1,9 +1,9 @@
 """What PTX arithmetic does: a table from mnemonic to a function of whole arrays.
 
 A function gets all lanes, active or not, and returns one array: it is defined on every input and
-uses ufuncs, `where`, `astype` and `view` only. Floats are IEEE 754 with subnormals, rounded once; a
-NaN is a NaN, its payload is not modelled. No `.approx` function is here: only the hardware knows its
-last bits.
+uses ufuncs, `where`, `astype` and `view` only. Floats are IEEE 754 with subnormals, rounded once. A
+NaN is a NaN, its payload is not modelled. No `.approx` function is here: the last bits of those are
+known to the hardware alone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from harness.devices.emulator.threads import Values
 DTYPES: Final = {
     **{f"{kind}{bits}": np.dtype(f"u{bits // 8}") for kind in "bu" for bits in (8, 16, 32, 64)},
     **{f"s{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
+    "f16": np.dtype("f2"),  # NumPy computes in float32: exact, or wide enough to round again
     "f32": np.dtype("f4"),
     "f64": np.dtype("f8"),
     "pred": np.dtype("?"),
@@ -112,6 +113,19 @@ def leading_zeros(a: Values) -> Values:
     return np.subtract(bits_of(a), np.bitwise_count(a), dtype=np.uint32)
 
 
+def highest_bit(a: Values) -> Values:
+    """The place of the first bit unlike the sign, all ones if there is none."""
+    if a.dtype.kind == "i":
+        a = unsigned(a ^ a >> bits_of(a) - 1)
+    return np.where(a == 0, 2**32 - 1, bits_of(a) - 1 - leading_zeros(a))
+
+
+def highest_bit_from_left(a: Values) -> Values:
+    """The shift that would bring that bit to the top, all ones if there is none."""
+    place = highest_bit(a)
+    return np.where(place == 2**32 - 1, place, bits_of(a) - 1 - place)
+
+
 def reverse_bits(a: Values) -> Values:
     """Swap ever smaller groups of bits."""
     full = 2 ** bits_of(a) - 1
@@ -200,6 +214,8 @@ LANEWISE: Final[dict[str, Callable[..., Values]]] = {
     "bfi": insert_field,
     "popc": np.bitwise_count,
     "clz": leading_zeros,
+    "bfind": highest_bit,
+    "bfind.shiftamt": highest_bit_from_left,
     "brev": reverse_bits,
     "selp": choose,
     **{f"setp.{name}": compare for name, compare in COMPARISONS.items()},

@@ -219,9 +219,8 @@ class Machine:
         key = (operand, kind)
         if key not in self._constants:
             dtype = DTYPES[kind]
-            unsigned = np.dtype(f"u{dtype.itemsize}")
             bits = operand.bits & (1 << dtype.itemsize * 8) - 1
-            self._constants[key] = np.full((1, 1, 1), bits, unsigned).view(dtype)
+            self._constants[key] = np.full((1, 1, 1), bits, f"u{dtype.itemsize}").view(dtype)
         return self._constants[key]
 
     def _special(self, name: str) -> Values:

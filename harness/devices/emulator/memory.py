@@ -19,6 +19,7 @@ from harness.devices.emulator.threads import Lanes, Values, Violation
 Addresses = NDArray[np.int64]
 Combine = Callable[..., Values]  # (what is there, *operands) -> what will be
 
+FIRST_ADDRESS: Final = 1 << 20  # what a null pointer and an index can reach lies below
 ALIGNMENT: Final = 256  # of an allocation, as cudaMalloc gives
 RED_ZONE: Final = 256  # bytes that belong to nobody between two allocations
 
@@ -59,7 +60,7 @@ class GlobalMemory:
     """Allocations by address. Addresses are never used twice, so a dead one is always found."""
 
     def __init__(self) -> None:
-        self._next = ALIGNMENT
+        self._next = FIRST_ADDRESS
         self._starts: list[int] = []
         self._live: weakref.WeakValueDictionary[int, Allocation] = weakref.WeakValueDictionary()
 

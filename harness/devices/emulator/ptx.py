@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-ENTRY: Final = re.compile(r"\.entry\s+(\w+)\s*\(([^)]*)\)[^{]*\{(.*?)\n\}", re.DOTALL)
+SCOPE: Final = r"\{((?:[^{}]++|\{(?:[^{}]++|\{[^{}]*\})*+\})*+)\}"  # scopes and vectors inside
+ENTRY: Final = re.compile(r"\.entry\s+(\w+)\s*\(([^)]*)\)[^{]*" + SCOPE)
 PARAMETER: Final = re.compile(
     r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+(?:\.ptr\s+[^,]*?)?(\w+)(?:\[\d+\])?$"
 )

@@ -29,9 +29,9 @@ def fused_multiply_add(a: Values, b: Values, c: Values) -> Values:
 
 
 def _fma_single(a: Values, b: Values, c: Values) -> Values:
-    """Round the sum to odd in float64, where the product of two float32 is exact.
+    """Round the sum to odd in float64, where the product of two float32 or float16 is exact.
 
-    That makes the rounding to float32 the only one (Boldo and Melquiond, IEEE TC 57(4), 2008).
+    That makes the last rounding the only one (Boldo and Melquiond, IEEE TC 57(4), 2008).
     """
     product, addend = a.astype(np.float64) * b, c.astype(np.float64)
     return _to_odd(*_two_sum(product, addend)).astype(a.dtype)

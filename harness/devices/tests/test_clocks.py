@@ -93,6 +93,20 @@ def test_anything_but_one_run_of_the_kernel_is_refused(
         clock.kernel(nothing, run, "reduce_v7")
 
 
+def test_a_routine_takes_as_long_as_all_its_kernels(cupti: FakeCupti, clock: CuptiClock) -> None:
+    def run() -> None:
+        cupti.kernel("gemm_split_k", 40_000)
+        cupti.kernel("add_the_parts", 2_500)
+
+    seconds = clock.routine(lambda: cupti.kernel("read_all", 28_700), run, "cublas gemm")
+    assert seconds == pytest.approx(42.5e-6)
+
+
+def test_a_routine_without_kernels_is_refused(clock: CuptiClock) -> None:
+    with pytest.raises(ClockError, match=r"cublas gemm was to be timed, CUPTI recorded no kernel"):
+        clock.routine(nothing, nothing, "cublas gemm")
+
+
 def test_the_window_closes_when_the_run_fails(cupti: FakeCupti, clock: CuptiClock) -> None:
     def fail() -> None:
         raise ZeroDivisionError
@@ -126,6 +140,11 @@ def events(early: list[bool]) -> Any:
 def test_events_give_seconds_of_their_milliseconds() -> None:
     clock = EventClock(events([False]), "no CUPTI")
     assert clock.kernel(nothing, nothing, "reduce_v7") == pytest.approx(64.8e-6)
+
+
+def test_events_surround_a_whole_routine() -> None:
+    clock = EventClock(events([False]), "no CUPTI")
+    assert clock.routine(nothing, nothing, "cublas gemm") == pytest.approx(64.8e-6)
 
 
 def test_a_flush_too_short_to_hide_the_host_is_queued_twice() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.devices import Launch, NoGPU, TimedDevice, telemetry
+from harness.devices import Launch, NoGPU, Routine, TimedDevice, telemetry
 from harness.devices.arguments import ArgumentError
 from harness.devices.clocks import Clock, ClockError, EventClock
 from harness.devices.cuda import CudaDevice, Refused
@@ -84,9 +84,9 @@ def test_a_block_of_2048_threads_is_refused_and_the_context_lives_on(gpu: CudaDe
 
 def test_dynamic_shared_memory_up_to_the_opt_in_limit(gpu: CudaDevice) -> None:
     launch = spin(gpu, 1)
-    gpu.launch(launch.kernel, 1, 1, *launch.arguments, shared=64 * 1024)
+    gpu.launch(SPIN, 1, 1, *launch.arguments, shared=64 * 1024)
     with pytest.raises(Refused, match=r"1048576 bytes of dynamic shared memory.*bytes$"):
-        gpu.launch(launch.kernel, 1, 1, *launch.arguments, shared=1 << 20)
+        gpu.launch(SPIN, 1, 1, *launch.arguments, shared=1 << 20)
     assert gpu.get(launch.arguments[0])[0] >= 1000
 
 
@@ -120,6 +120,19 @@ def test_two_kernels_in_one_sample_are_refused(gpu: CudaDevice) -> None:
 
     with pytest.raises(ClockError, match="CUPTI recorded spin, spin"):
         gpu._clock.kernel(gpu._flush, twice, "spin")
+
+
+def test_a_routine_takes_as_long_as_all_its_kernels(timer: CudaDevice) -> None:
+    """Twice 1 ms; events also see the gap between the two."""
+    launch = spin(timer, 1000)
+
+    def twice() -> None:
+        launch.on(timer)
+        launch.on(timer)
+
+    routine = Launch(Routine("twice", twice), 0, 0, (), 4, lambda: None)
+    seconds = median(timer.seconds(routine) for _ in range(5))
+    assert 2e-3 <= seconds <= 2e-3 * 1.05
 
 
 def test_a_copy_stays_below_the_peak_of_the_memory(timer: CudaDevice) -> None:

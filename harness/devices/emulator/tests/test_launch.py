@@ -1,0 +1,70 @@
+"""What a launch refuses, and what the memory it works on is like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from harness.devices.emulator import EmulatedDevice, Fault
+from harness.devices.emulator.tests.ptx_text import pointer, program
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "shared", "message"),
+    [
+        (0, 32, 0, "k: grid is 0, allowed are 1 to 2147483647"),
+        (1, 0, 0, "k: block is 0, allowed are 1 to 1024"),
+        (1, 2048, 0, "k: block is 2048, allowed are 1 to 1024"),
+        (1, 32, 2**18, "k: shared memory of a block is 262144, allowed are 0 to 232448"),
+        ((2, 2), 32, 0, "k: grid is (2, 2), launches are one-dimensional: pass an int"),
+        (1, (32, 2), 0, "k: block is (32, 2), launches are one-dimensional: pass an int"),
+    ],
+)
+def test_an_impossible_launch_is_refused(grid: Any, block: Any, shared: int, message: str) -> None:
+    with pytest.raises(Fault) as error:
+        EmulatedDevice().run(program("ret;"), [], grid, block, shared=shared)
+    assert str(error.value) == message
+
+
+def test_a_device_works_on_after_a_fault() -> None:
+    device = EmulatedDevice()
+    bad = """
+        mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 5; mov.u64 %rd0, 4;
+        @%p0 ld.global.u32 %r1, [%rd0]; bar.sync 0; ret;
+    """
+    with pytest.raises(Fault, match=r"null.*\(block 0, thread 5\)"):
+        device.run(program(bad), [], 1, 64)
+    device.run(program("bar.sync 0; ret;"), [], 1, 64)
+
+
+def test_an_array_tells_its_address_shape_and_strides() -> None:
+    device = EmulatedDevice()
+    array = device.put(np.zeros((4, 6), np.float32))
+    whole, part = array.__cuda_array_interface__, array[1:3].__cuda_array_interface__
+    assert (whole["shape"], whole["typestr"], whole["strides"]) == ((4, 6), "<f4", None)
+    assert part["data"][0] - whole["data"][0] == 24
+    flat: NDArray[Any] = np.arange(6, dtype=np.int32)[::-1]
+    assert device.get(device.put(flat)).tolist() == [5, 4, 3, 2, 1, 0]
+    assert device.put(flat)[::2].__cuda_array_interface__["strides"] == (8,)
+
+
+def test_memory_starts_as_bytes_that_no_kernel_computes() -> None:
+    device = EmulatedDevice()
+    assert np.isnan(device.get(device.empty(4, np.float32))).all()
+    assert device.get(device.empty(4, np.int32)).tolist() == [-1] * 4
+
+
+def test_the_bits_of_a_nan_survive_a_copy() -> None:
+    device = EmulatedDevice()
+    payload = np.array([0x7F812345, 0xFFC00001], np.uint32)
+    x, y = device.put(payload.view(np.float32)), device.empty(2, np.float32)
+    body = """
+        ld.param.u64 %rd0, [p0]; ld.param.u64 %rd1, [p1]; mov.u32 %r0, %tid.x;
+        mad.wide.u32 %rd0, %r0, 4, %rd0; mad.wide.u32 %rd1, %r0, 4, %rd1;
+        ld.global.f32 %f0, [%rd0]; st.global.f32 [%rd1], %f0; ret;
+    """
+    device.run(program(body, ("u64", "u64")), [pointer(x), pointer(y)], 1, 2)
+    assert device.get(y).view(np.uint32).tolist() == payload.tolist()

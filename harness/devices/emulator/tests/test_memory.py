@@ -1,0 +1,174 @@
+"""Every access in bounds and aligned, or an error that says by how much, where and who."""
+
+from __future__ import annotations
+
+import gc
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from harness.devices.emulator import EmulatedDevice, Fault
+from harness.devices.emulator.memory import ALIGNMENT, RED_ZONE, GlobalMemory
+from harness.devices.emulator.tests.ptx_text import pointer, program
+
+LOAD = "ld.param.u64 %rd0, [p0]; ld.global.u32 %r0, [%rd0]; ret;"
+NOWHERE = r"is in no allocation \(null, freed, or never allocated\)"
+
+
+def load(device: EmulatedDevice, address: int, body: str = LOAD) -> None:
+    device.run(program(body, ("u64",)), [np.uint64(address)], 2, 64)
+
+
+def test_one_element_past_either_end_is_named() -> None:
+    device = EmulatedDevice()
+    array = device.put(np.zeros(10, np.float32))
+    start = int(pointer(array))
+    load(device, start + 36)
+    with pytest.raises(Fault) as error:
+        load(device, start + 40)
+    assert str(error.value) == (
+        f"k: `ld.global.u32 %r0, [%rd0]`: the access at {start + 40:#x} ends 4 bytes past "
+        f"the 40 bytes at {start:#x} (block 0, thread 0)"
+    )
+    with pytest.raises(Fault, match=f"begins 4 bytes before the 40 bytes at {start:#x}"):
+        load(device, start - 4)
+
+
+def test_the_lane_that_leaves_the_array_is_named() -> None:
+    device = EmulatedDevice()
+    array = device.put(np.zeros(100, np.int32))
+    body = """
+        ld.param.u64 %rd0, [p0]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x;
+        mad.lo.u32 %r0, %r1, 64, %r0; mad.wide.u32 %rd0, %r0, 4, %rd0;
+        ld.global.u32 %r2, [%rd0]; ret;
+    """
+    with pytest.raises(Fault, match=r"ends 4 bytes past the 400 bytes .*\(block 1, thread 36\)"):
+        load(device, int(pointer(array)), body)
+
+
+@pytest.mark.parametrize("address", [0, 4, 2**40, 2**63, 2**64 - 4])
+def test_no_allocation_has_that_address(address: int) -> None:
+    device = EmulatedDevice()
+    kept = device.put(np.zeros(2**8))
+    with pytest.raises(Fault, match=NOWHERE):
+        load(device, address)
+    assert device.get(kept).sum() == 0
+
+
+def test_a_freed_array_is_gone_for_good() -> None:
+    device = EmulatedDevice()
+    array, kept = device.empty(8, np.float32), device.empty(8, np.float32)
+    address = int(pointer(array))
+    del array
+    gc.collect()
+    with pytest.raises(Fault, match=NOWHERE):
+        load(device, address)
+    device.empty(8, np.float32)  # not in the place of the freed one
+    with pytest.raises(Fault, match=NOWHERE):
+        load(device, address)
+    load(device, int(pointer(kept)))
+
+
+def test_a_view_keeps_its_array_alive() -> None:
+    device = EmulatedDevice()
+    view = device.put(np.arange(8, dtype=np.float32))[4:]
+    gc.collect()
+    load(device, int(pointer(view)))
+    assert device.get(view).tolist() == [4, 5, 6, 7]
+
+
+def test_allocations_are_aligned_and_apart() -> None:
+    memory = GlobalMemory()
+    allocations = [memory.allocate(size) for size in (0, 1, 255, 256, 257)]
+    for one, other in pairwise(allocations):
+        assert one.address % ALIGNMENT == 0
+        assert other.address - one.address - one.size >= RED_ZONE
+
+
+@pytest.mark.parametrize(
+    ("access", "size", "offset"),
+    [
+        ("ld.global.u16 %h0, [%rd0+1]", 2, 1),
+        ("ld.global.f32 %f0, [%rd0+2]", 4, 2),
+        ("ld.global.v2.f32 {%f0, %f1}, [%rd0+4]", 8, 4),
+        ("ld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%rd0+8]", 16, 8),
+        ("st.global.v4.f32 [%rd0+4], {%f0, %f0, %f0, %f0}", 16, 4),
+        ("atom.global.add.u64 %rd1, [%rd0+4], %rd0", 8, 4),
+        ("st.shared.u32 [words+2], 1", 4, 2),
+        ("st.shared.v4.u32 [words+4], {%r0, %r0, %r0, %r0}", 16, 4),
+    ],
+)
+def test_a_misaligned_access_is_an_error(access: str, size: int, offset: int) -> None:
+    """A vector must be aligned to all its bytes, though each element would be."""
+    device = EmulatedDevice()
+    array = device.put(np.zeros(16))
+    body = f"ld.param.u64 %rd0, [p0]; mov.f32 %f0, 0f0; mov.u32 %r0, 0; {access}; ret;"
+    launch = program(body, ("u64",), ".shared .align 16 .b8 words[64];")
+    with pytest.raises(Fault) as error:
+        device.run(launch, [pointer(array)], 1, 1)
+    assert str(error.value) == (
+        f"k: `{access}`: not aligned to the {size} bytes of the access (block 0, thread 0)"
+    )
+
+
+def test_a_vector_may_not_end_outside() -> None:
+    device = EmulatedDevice()
+    array = device.put(np.zeros(6, np.float32))
+    body = "ld.param.u64 %rd0, [p0]; ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%rd0+16]; ret;"
+    with pytest.raises(Fault, match="ends 8 bytes past the 24 bytes"):
+        load(device, int(pointer(array)), body)
+
+
+def test_lanes_of_one_access_may_go_to_several_arrays() -> None:
+    """Even lanes read and add to one array, odd lanes to the other."""
+    device = EmulatedDevice()
+    arrays = [device.put(base + np.arange(64, dtype=np.int32)) for base in (0, 1000)]
+    out = device.empty(64, np.int32)
+    body = """
+        ld.param.u64 %rd0, [p0]; ld.param.u64 %rd1, [p1]; ld.param.u64 %rd2, [p2];
+        mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 1; setp.eq.u32 %p0, %r1, 1;
+        selp.b64 %rd0, %rd1, %rd0, %p0;
+        mad.wide.u32 %rd0, %r0, 4, %rd0; mad.wide.u32 %rd2, %r0, 4, %rd2;
+        ld.global.u32 %r2, [%rd0]; st.global.u32 [%rd2], %r2;
+        atom.global.add.u32 %r3, [%rd0], 5; ret;
+    """
+    device.run(program(body, ("u64",) * 3), [pointer(a) for a in (*arrays, out)], 1, 64)
+    expected = np.arange(64) + 1000 * (np.arange(64) % 2)
+    assert device.get(out).tolist() == expected.tolist()
+    for odd, array in enumerate(arrays):
+        touched = np.arange(64) % 2 == odd
+        assert (device.get(array) == 1000 * odd + np.arange(64) + 5 * touched).all()
+
+
+def test_shared_memory_ends_where_the_block_s_share_ends() -> None:
+    body = "st.shared.u32 [words+{offset}], 1; ret;"
+    outside = ".shared .align 4 .b8 words[64];"
+    EmulatedDevice().run(program(body.format(offset=60), (), outside), [], 1, 1)
+    with pytest.raises(
+        Fault, match=r"outside the block's 64 bytes of shared memory \(block 0, thr"
+    ):
+        EmulatedDevice().run(program(body.format(offset=64), (), outside), [], 1, 32)
+
+
+def test_where_all_lanes_store_to_one_address_one_of_them_wins() -> None:
+    device = EmulatedDevice()
+    out = device.empty(1, np.int32)
+    body = "ld.param.u64 %rd0, [p0]; mov.u32 %r0, %ctaid.x; st.global.u32 [%rd0], %r0; ret;"
+    device.run(program(body, ("u64",)), [pointer(out)], 5, 32)
+    assert device.get(out)[0] in range(5)
+
+
+def test_atomics_on_many_and_on_few_addresses_add_up() -> None:
+    """Contended words are summed one by one, many words in turns: the same sums."""
+    for words in (1, 3, 100, 4096):
+        device = EmulatedDevice()
+        bins = device.put(np.zeros(words, np.int32))
+        body = f"""
+            ld.param.u64 %rd0, [p0]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x;
+            mad.lo.u32 %r0, %r1, 256, %r0; rem.u32 %r0, %r0, {words};
+            mad.wide.u32 %rd0, %r0, 4, %rd0; red.global.add.u32 [%rd0], 1; ret;
+        """
+        device.run(program(body, ("u64",)), [pointer(bins)], 16, 256)
+        expected = np.bincount(np.arange(4096) % words, minlength=words)
+        assert device.get(bins).tolist() == expected.tolist()

@@ -1,0 +1,51 @@
+"""README's table: one line a claim, from the last run.
+
+    python -m harness.report.readme
+
+puts what build/claims.json says between the two marks in README.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+from harness.report.ledger import Ledger, Row, finding, instead
+from harness.report.markdown import cell
+from harness.report.terminal import decisive
+
+ROOT: Final = Path(__file__).parents[2]
+TABLE: Final = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->)", re.DOTALL)
+HEAD: Final = "| claim | the seminar says | verdict | decisive evidence |\n|---|---|---|---|\n"
+
+
+def summary(ledger: Ledger) -> str:
+    """Return the claims as a table of one line each, with where the times are from."""
+    rows = "".join(map(_line, ledger.claims))
+    recorded = sorted(
+        {e["device"] for row in ledger.claims for e in row["evidence"] if e["kind"] == "recorded"}
+    )
+    return f"{HEAD}{rows}\nTimes recorded on {', '.join(recorded)}.\n"
+
+
+def _line(row: Row) -> str:
+    says = cell(row["says"])
+    if instead(row):
+        says += f"<br>*instead: {cell(instead(row))}*"
+    evidence = cell(finding(decisive(row["evidence"])[0]))
+    return f"| `{row['id']}` | {says} | {row['verdict']} | {evidence} |\n"
+
+
+def main() -> None:
+    """Rewrite README.md."""
+    document = json.loads((ROOT / "build" / "claims.json").read_text("utf-8"))
+    table = summary(Ledger(document["device"], document["claims"]))
+    readme = ROOT / "README.md"
+    text = readme.read_text("utf-8")
+    readme.write_text(TABLE.sub(lambda match: match[1] + table + match[2], text), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
