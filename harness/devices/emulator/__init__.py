@@ -59,6 +59,12 @@ class EmulatedArray:
 class EmulatedDevice:
     """The device of everybody who has no GPU; deterministic.
 
+    It is stricter than hardware: what may go wrong there is an error here. So are two shared-memory
+    accesses that no barrier orders, a warp-wide instruction whose lanes have diverged, and a
+    register that a lane reads before writing it (compilers may leave such a read where the result
+    does not matter). Not watched: races in global memory. Not there: local memory, calls, textures,
+    asynchronous copies, tensor cores, grids and blocks of two dimensions, clocks.
+
     Parameters
     ----------
     architecture

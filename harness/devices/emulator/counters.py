@@ -27,6 +27,7 @@ class Traffic:
 
     `lanes` and `bytes` count active lanes only. `sectors` are distinct 32-byte sectors per request
     (global), `wavefronts` the passes the banks need (shared), `degree` the most for one request.
+    Lanes that meet in an atomic are not told apart here: see `Counters.atomics`.
     """
 
     requests: int = 0
@@ -64,7 +65,7 @@ class Counters:
     Attributes
     ----------
     warp_instructions, lane_instructions
-        PTX instructions issued, per warp and per active lane. They are not SASS.
+        PTX instructions issued, per warp and per lane, whatever their guard says. Not SASS.
     opcodes
         Warp instructions by mnemonic, such as "ld.shared.f32".
     accesses
@@ -95,47 +96,39 @@ class Counting:
     def __init__(self, program: Program, counters: Counters) -> None:
         self._counters = counters
         self._blocks = [[i.name for i in block] for block in program.entry.blocks]
-        self._threads: Threads | None = None
 
     def begin(self, threads: Threads) -> None:
         """Take the threads that run next."""
-        self._threads = threads
+        self._together = threads.blocks
 
     def issue(self, block: int, lanes: Lanes) -> None:
         """Count a basic block: its instructions issue for every warp with a lane in it."""
-        same = self._alike(lanes)
-        warps = int(np.count_nonzero(lanes.any(axis=-1))) * same
-        self._counters.warp_instructions += warps * len(self._blocks[block])
-        self._counters.lane_instructions += (
-            int(np.count_nonzero(lanes)) * same * len(self._blocks[block])
-        )
-        for name in self._blocks[block]:
+        names, alike = self._blocks[block], self._alike(lanes)
+        warps = int(np.count_nonzero(lanes.any(axis=-1))) * alike
+        self._counters.warp_instructions += warps * len(names)
+        self._counters.lane_instructions += int(np.count_nonzero(lanes)) * alike * len(names)
+        for name in names:
             self._counters.opcodes[name] += warps
 
     def access(
         self, instruction: Instruction, space: str, address: Addresses, size: int, lanes: Lanes
     ) -> None:
         """Count the requests, sectors or wavefronts of one executed memory instruction."""
-        if instruction.opcode in ("atom", "red") and space == "global":
-            self._count_atomics(address, lanes)
         address, lanes = np.broadcast_arrays(address, lanes)
-        traffic = measure(space, address, size, lanes, self._alike(lanes))
         opcode = "atom" if instruction.opcode == "red" else instruction.opcode
+        if (opcode, space) == ("atom", "global"):
+            places, counts = np.unique(address[lanes], return_counts=True)
+            found = zip(places.tolist(), counts.tolist(), strict=True)
+            self._counters.atomics.update(dict(found))
+        traffic = measure(space, address, size, lanes, self._alike(lanes))
         self._counters.accesses.append(Access(opcode, space, traffic))
 
     def order_warp(self, lanes: Lanes) -> None:
         """Ordering costs nothing beyond its instruction."""
 
     def _alike(self, lanes: Lanes) -> int:
-        """Return how many blocks each row of `lanes` stands for."""
-        assert self._threads
-        return self._threads.blocks // len(lanes)
-
-    def _count_atomics(self, address: Addresses, lanes: Lanes) -> None:
-        address, lanes = np.broadcast_arrays(address, lanes)
-        places, counts = np.unique(address[lanes], return_counts=True)
-        for place, count in zip(places.tolist(), counts.tolist(), strict=True):
-            self._counters.atomics[place] += count * self._alike(lanes)
+        """Return how many blocks each row of `lanes` stands for; atomics come in full."""
+        return self._together // len(lanes)
 
 
 def measure(space: str, address: Addresses, size: int, lanes: Lanes, alike: int) -> Traffic:

@@ -9,7 +9,7 @@ known to the hardware alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,6 +30,22 @@ WIDER: Final = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 def bits_of(a: Values) -> int:
     """Return the width of the type."""
     return a.dtype.itemsize * 8
+
+
+def reinterpret(values: Values, dtype: np.dtype[Any]) -> Values:
+    """Reinterpret a register's bits; a narrower type sees the low ones."""
+    if values.dtype == dtype:
+        return values
+    if values.itemsize > dtype.itemsize:
+        values = values.view(f"u{values.itemsize}").astype(f"u{dtype.itemsize}")
+    return values.view(dtype)
+
+
+def extend(values: Values, declared: np.dtype[Any]) -> Values:
+    """Extend a narrow result to its register, by its own sign."""
+    if values.itemsize == declared.itemsize:
+        return values
+    return values.astype(f"{values.dtype.kind}{declared.itemsize}")
 
 
 def unsigned(a: Values) -> Values:

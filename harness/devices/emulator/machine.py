@@ -6,11 +6,11 @@ Execution does not count and counting does not execute.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
-from harness.devices.emulator.lanewise import DTYPES
+from harness.devices.emulator.lanewise import DTYPES, extend, reinterpret
 from harness.devices.emulator.memory import Addresses, GlobalMemory, Place, SharedMemory, Space
 from harness.devices.emulator.program import Program
 from harness.devices.emulator.ptx import Address, Immediate, Instruction, Operand, Register, Symbol
@@ -122,7 +122,7 @@ class Machine:
         """Return an operand's values for all lanes, as the PTX type `kind`."""
         match operand:
             case Register(name):
-                return _as_type(self._register(name), DTYPES[kind])
+                return reinterpret(self._register(name), DTYPES[kind])
             case Immediate():
                 return self._constant(operand, kind)
             case Symbol(name):
@@ -130,13 +130,13 @@ class Machine:
         raise Violation(f"{operand} cannot be read as {kind}", self._active)
 
     def write(self, target: Operand, values: Values, lanes: Lanes) -> None:
-        """Set a register in `lanes`; a register no other block reads needs no merging."""
+        """Set a register in `lanes`, and keep what it holds in the others if that matters."""
         if target == SINK:
             return
         if not isinstance(target, Register):
             raise Violation(f"{target} cannot be written", lanes)
         name = target.name
-        values = _fit(values, DTYPES[self.program.entry.type_of(name)])
+        values = extend(values, DTYPES[self.program.entry.type_of(name)])
         if name in self.program.merged and not lanes.all():
             values = self._merge(name, values, lanes)
         self._registers[name] = values
@@ -147,7 +147,7 @@ class Machine:
         unset = self.threads.exists if old is None else self._unset.pop(name, None)
         if unset is not None and (unset & ~lanes).any():
             self._unset[name] = unset & ~lanes
-        return values if old is None else np.where(lanes, values, _as_type(old, values.dtype))
+        return values if old is None else np.where(lanes, values, reinterpret(old, values.dtype))
 
     def parameter(self, source: Address, kind: str) -> Values:
         """Return a kernel parameter; the same for all lanes."""
@@ -162,6 +162,8 @@ class Machine:
         space = "shared" if "shared" in instruction.modifiers else "global"
         kind = "u32" if space == "shared" else "u64"
         address = self.read(operand.base, kind).astype(np.int64) + operand.offset
+        if space == "shared":
+            address &= 2**32 - 1  # 32-bit addresses wrap, and compilers count on it
         place = self._spaces[space].place(address, size, lanes)
         for observer in self._observers:
             observer.access(instruction, space, address, size, lanes)
@@ -197,8 +199,8 @@ class Machine:
     def require_sources(self, source: Values, lanes: Lanes) -> None:
         """Check that no lane reads a register of a lane that does not take part."""
         lanes, source = np.broadcast_arrays(lanes, source)
-        dead = lanes & ~np.take_along_axis(lanes, source, axis=-1)
-        _forbid("it reads a lane that does not take part", dead)
+        reached = np.take_along_axis(lanes, source, axis=-1)
+        _forbid("it reads a lane that does not take part", lanes & ~reached)
 
     def _fault(self, instruction: Instruction, violation: Violation) -> Fault:
         """Describe what went wrong, where, in the first lane."""
@@ -232,19 +234,3 @@ class Machine:
 def _forbid(reason: str, lanes: Lanes) -> None:
     if lanes.any():
         raise Violation(reason, lanes)
-
-
-def _as_type(values: Values, dtype: np.dtype[Any]) -> Values:
-    """Reinterpret a register's bits; a narrower type sees the low ones."""
-    if values.dtype == dtype:
-        return values
-    if values.itemsize > dtype.itemsize:
-        values = values.view(f"u{values.itemsize}").astype(f"u{dtype.itemsize}")
-    return values.view(dtype)
-
-
-def _fit(values: Values, declared: np.dtype[Any]) -> Values:
-    """Extend a narrow result to its register, by its own sign."""
-    if values.itemsize == declared.itemsize:
-        return values
-    return values.astype(f"{values.dtype.kind}{declared.itemsize}")

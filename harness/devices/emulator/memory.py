@@ -161,7 +161,7 @@ class SharedMemory:
     def place(self, address: Addresses, size: int, lanes: Lanes) -> SharedPlace:
         """Check that the lanes stay inside their block's bytes."""
         _check_alignment(address, size, lanes)
-        outside = lanes & ((address < 0) | (address + size > self.size))
+        outside = lanes & (address + size > self.size)
         if outside.any():
             raise Violation(f"outside the block's {self.size} bytes of shared memory", outside)
         return SharedPlace(self.bytes, *np.broadcast_arrays(address, lanes))

@@ -31,7 +31,7 @@ class Program:
     blocks
         Its basic blocks, each instruction with its handler.
     merged
-        The registers that carry values from one step of a lane to another.
+        The registers whose old values inactive lanes must keep.
     granule
         Bytes of the smallest access to shared memory, at most a word.
 
@@ -92,25 +92,20 @@ def _names(kind: type[Register | Symbol], *operands: Operand) -> Iterator[str]:
 
 
 def _merged_registers(entry: Entry) -> frozenset[str]:
-    """Return the registers whose old values inactive lanes must keep.
+    """Return the registers that some basic block reads before it writes them in all its lanes.
 
-    All others are written before they are read in the one basic block that uses them, so what the
-    inactive lanes hold never matters.
+    What the inactive lanes of any other register hold never matters.
     """
-    homes: dict[str, set[int]] = {}
     carried: set[str] = set()
-    for number, block in enumerate(entry.blocks):
+    for block in entry.blocks:
         written: set[str] = set()
         for instruction in block:
-            sources, targets = source_registers(instruction), target_registers(instruction)
-            for name in sources | targets:
-                homes.setdefault(name, set()).add(number)
-            carried |= sources - written
+            carried |= source_registers(instruction) - written
             if instruction.guard:
-                carried |= targets
+                carried |= target_registers(instruction)
             else:
-                written |= targets
-    return frozenset(carried | {name for name, blocks in homes.items() if len(blocks) > 1})
+                written |= target_registers(instruction)
+    return frozenset(carried)
 
 
 def _granule(instruction: Instruction) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from harness.devices.arguments import ArgumentError
 from harness.devices.emulator import Counters, EmulatedDevice, Fault, Unsupported
-from harness.devices.emulator.tests.ptx_text import architectures, pointer, program
+from harness.devices.emulator.tests.ptx_text import architectures
 from kernels import Kernel, kernel
 
 SOURCE = """
@@ -35,6 +35,24 @@ extern "C" __global__ void reverse_dynamic(const float* x, float* y)
     s[threadIdx.x] = x[threadIdx.x];
     __syncthreads();
     y[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x] + offset;
+}
+
+struct Record {
+    int key;
+    alignas(8) float value;
+};
+
+extern "C" __global__ void values_of(const Record* records, float* y)
+{
+    y[threadIdx.x] = records[threadIdx.x].value;
+}
+
+extern "C" __global__ void add_reversed(const signed char* x, unsigned short* y)
+{
+    __shared__ unsigned char s[128];
+    s[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    y[threadIdx.x] = s[127 - threadIdx.x] + x[threadIdx.x] * 3;
 }
 
 extern "C" __global__ void write_then_exp(float* y)
@@ -117,6 +135,16 @@ def test_every_architecture_gives_the_same_sums() -> None:
         assert len(sums) == 1
 
 
+def test_every_architecture_addresses_bytes_alike(cuda: Callable[[str], Kernel]) -> None:
+    x = np.arange(-64, 64, dtype=np.int8)
+    expected = (x[::-1].astype(np.uint8) + 3 * x.astype(int)).astype(np.uint16)
+    for name in architectures():
+        device = EmulatedDevice(name)
+        y = device.empty(128, np.uint16)
+        device.launch(cuda("add_reversed"), 1, 128, device.put(x), y)
+        assert (device.get(y) == expected).all()
+
+
 def test_only_what_runs_inside_count_is_counted(cuda: Callable[[str], Kernel]) -> None:
     device = EmulatedDevice()
     x, y = device.put(np.ones(64, np.float32)), device.empty(64, np.float32)
@@ -146,20 +174,6 @@ def test_the_last_block_may_be_incomplete(cuda: Callable[[str], Kernel], n: int)
     device.launch(cuda("scale_double"), -(-n // 512), 512, x, y, np.float64(0.1), n)
     expected = [float(Fraction(0.1) * Fraction(v) + Fraction(v)) for v in values.tolist()]
     assert device.get(y).tolist() == expected
-
-
-def test_canaries_around_the_elements_are_neither_read_nor_written() -> None:
-    """One element between two NaN: a rung that reads past it returns NaN."""
-    for rung in ("v1", "v2", "v3", "v4", "v5", "v6"):
-        device = EmulatedDevice()
-        x, out = (
-            device.put(np.array([np.nan, 5, np.nan], np.float32)),
-            device.put(np.zeros(1, np.float32)),
-        )
-        launched = kernel("reduce_ladder", f"reduce_{rung}", BLOCK=32)
-        device.launch(launched, 1, 32, x[1:2], out, 1)
-        assert device.get(out).tolist() == [5]
-        assert np.isnan(device.get(x)[[0, 2]]).all()
 
 
 def test_dynamic_shared_memory_follows_the_static(cuda: Callable[[str], Kernel]) -> None:
@@ -192,6 +206,18 @@ def test_the_lanes_that_run_together_may_add_as_one(cuda: Callable[[str], Kernel
     assert device.get(total).tolist() == [5000]
 
 
+def test_a_record_is_read_with_its_padding(cuda: Callable[[str], Kernel]) -> None:
+    """The compiler's layout: value at byte 8 of 16."""
+    layout = np.dtype({"names": ["key", "value"], "formats": ["<i4", "<f4"], "offsets": [0, 8],
+                       "itemsize": 16})  # fmt: skip
+    records = np.zeros(32, layout)
+    records["key"], records["value"] = 10, np.arange(32)
+    device = EmulatedDevice()
+    y = device.empty(32, np.float32)
+    device.launch(cuda("values_of"), 1, 32, device.put(records), y)
+    assert device.get(y).tolist() == [*range(32)]
+
+
 def test_a_chain_of_pointers_is_followed(cuda: Callable[[str], Kernel]) -> None:
     device = EmulatedDevice()
     after = np.random.default_rng(0).permutation(64).astype(np.int32)
@@ -201,21 +227,6 @@ def test_a_chain_of_pointers_is_followed(cuda: Callable[[str], Kernel]) -> None:
     for _ in range(9):
         place = after[place]
     assert device.get(out).tolist() == place.tolist()
-
-
-def test_four_warps_reduce_each_its_own() -> None:
-    device = EmulatedDevice()
-    out = device.empty(4, np.int32)
-    adds = "".join(
-        f"shfl.sync.bfly.b32 %r3, %r2, {off}, 31, 0xffffffff; add.u32 %r2, %r2, %r3;"
-        for off in (16, 8, 4, 2, 1)
-    )
-    body = f"""
-        ld.param.u64 %rd0, [p0]; mov.u32 %r0, %tid.x; shr.u32 %r1, %r0, 5; add.u32 %r2, %r1, 1;
-        {adds} mad.wide.u32 %rd0, %r1, 4, %rd0; st.global.u32 [%rd0], %r2; ret;
-    """
-    device.run(program(body, ("u64",)), [pointer(out)], 1, 128)
-    assert device.get(out).tolist() == [32, 64, 96, 128]
 
 
 def test_an_unknown_instruction_is_refused_before_memory_changes(

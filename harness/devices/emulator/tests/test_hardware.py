@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -41,33 +42,28 @@ def run_on_gpu() -> RunLanes:
     return run
 
 
-def assert_same(found: list[NDArray[Any]], expected: list[NDArray[Any]]) -> None:
-    """Compare bits, but take any NaN for any other."""
+def assert_same(run_on_gpu: RunLanes, line: str, signature: str, *inputs: Sequence[Any]) -> None:
+    """Run a line on both and compare bits, but take any NaN for any other."""
+    found, expected = (run(line, signature, *inputs) for run in (run_on_gpu, run_lanes))
     for one, other in zip(found, expected, strict=True):
         bits = f"u{one.itemsize}"
         same = (one.view(bits) == other.view(bits)) | ((one != one) & (other != other))
-        assert same.all(), f"GPU {one[~same]}, emulated {other[~same]}"
+        assert same.all(), f"{line} gave {one[~same]} on the GPU and {other[~same]} emulated"
 
 
-@pytest.mark.parametrize(("mnemonic", "signature", "cases"), ROWS, ids=lambda v: str(v)[:24])
-def test_arithmetic(
-    run_on_gpu: RunLanes, mnemonic: str, signature: str, cases: list[tuple[Any, ...]]
-) -> None:
-    integer_division = mnemonic[:4] in ("div.", "rem.") and ".rn." not in mnemonic
-    if integer_division and any(case[1] == 0 for case in cases):
-        pytest.skip("PTX leaves the result open")
-    *sources, _ = zip(*cases, strict=True)
-    line = f"{mnemonic} {', '.join(('%d', '%a', '%b', '%c')[: len(cases[0])])};"
-    assert_same(run_on_gpu(line, signature, *sources), run_lanes(line, signature, *sources))
+def test_arithmetic(run_on_gpu: RunLanes) -> None:
+    """All rows but integer division by zero, which PTX leaves open."""
+    for mnemonic, signature, cases in ROWS:
+        divides = mnemonic[:4] in ("div.", "rem.") and ".rn." not in mnemonic
+        if not (divides and any(case[1] == 0 for case in cases)):
+            *sources, _ = zip(*cases, strict=True)
+            operands = ", ".join(("%d", "%a", "%b", "%c")[: len(cases[0])])
+            assert_same(run_on_gpu, f"{mnemonic} {operands};", signature, *sources)
 
 
-@pytest.mark.parametrize(
-    ("body", "signature", "inputs", "expected"), BODIES, ids=lambda v: str(v)[:40]
-)
-def test_operations(
-    run_on_gpu: RunLanes, body: str, signature: str, inputs: list[list[Any]], expected: list[Any]
-) -> None:
-    assert run_on_gpu(body, signature, *inputs)[0].tolist() == expected
+def test_operations(run_on_gpu: RunLanes) -> None:
+    for body, signature, inputs, _ in BODIES:
+        assert_same(run_on_gpu, body, signature, *inputs)
 
 
 def patterns(kind: str, seed: int) -> list[Any]:
@@ -77,39 +73,30 @@ def patterns(kind: str, seed: int) -> list[Any]:
     return values
 
 
-@pytest.mark.parametrize("kind", ["f16", "f32", "f64"])
-def test_fused_multiply_add_of_any_bits(run_on_gpu: RunLanes, kind: str) -> None:
+def test_fused_multiply_add_of_any_bits(run_on_gpu: RunLanes) -> None:
     """Random bits, and sums that nearly cancel."""
-    a, b, c = (patterns(kind, seed) for seed in range(3))
-    with np.errstate(all="ignore"):
-        near = -(exactly(a, kind) * exactly(b, kind))
-    for addend in (c, near.tolist()):
-        line, signature = f"fma.rn.{kind} %d, %a, %b, %c;", f"{kind} {kind} {kind} -> {kind}"
-        assert_same(
-            run_on_gpu(line, signature, a, b, addend), run_lanes(line, signature, a, b, addend)
-        )
+    for kind in ("f16", "f32", "f64"):
+        a, b, c = (patterns(kind, seed) for seed in range(3))
+        with np.errstate(all="ignore"):
+            near = -(exactly(a, kind) * exactly(b, kind))
+        for addend in (c, near.tolist()):
+            line, signature = f"fma.rn.{kind} %d, %a, %b, %c;", f"{kind} {kind} {kind} -> {kind}"
+            assert_same(run_on_gpu, line, signature, a, b, addend)
 
 
-@pytest.mark.parametrize("source", ["f16", "f32", "f64"])
-@pytest.mark.parametrize("target", ["s32", "u32", "s64", "u64"])
-def test_conversions_of_any_bits(run_on_gpu: RunLanes, source: str, target: str) -> None:
-    for rounding in ("rni", "rzi", "rmi", "rpi"):
-        line, values = f"cvt.{rounding}.{target}.{source} %d, %a;", patterns(source, 5)
-        signature = f"{source} -> {target}"
-        assert_same(run_on_gpu(line, signature, values), run_lanes(line, signature, values))
-    line, values = f"cvt.rn.{source}.{target} %d, %a;", patterns(target, 6)
-    signature = f"{target} -> {source}"
-    assert_same(run_on_gpu(line, signature, values), run_lanes(line, signature, values))
+def test_conversions_of_any_bits(run_on_gpu: RunLanes) -> None:
+    for real, whole in product(("f16", "f32", "f64"), ("s32", "u32", "s64", "u64")):
+        for rounding in ("rni", "rzi", "rmi", "rpi"):
+            line = f"cvt.{rounding}.{whole}.{real} %d, %a;"
+            assert_same(run_on_gpu, line, f"{real} -> {whole}", patterns(real, 5))
+        line = f"cvt.rn.{real}.{whole} %d, %a;"
+        assert_same(run_on_gpu, line, f"{whole} -> {real}", patterns(whole, 6))
 
 
-@pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
-def test_shuffles_of_every_width(run_on_gpu: RunLanes, mode: str) -> None:
+def test_shuffles_of_every_width(run_on_gpu: RunLanes) -> None:
     """Each lane brings its own distance."""
     values, deltas = [*range(100, 132)], np.random.default_rng(7).integers(0, 64, 32).tolist()
-    for width in (1, 2, 4, 8, 16, 32):
-        clamp = (32 - width) << 8 | (0 if mode == "up" else 31)
-        line = f"shfl.sync.{mode}.b32 %d|%e, %a, %b, {clamp}, 0xffffffff;"
-        signature = "u32 u32 -> u32 pred"
-        assert_same(
-            run_on_gpu(line, signature, values, deltas), run_lanes(line, signature, values, deltas)
-        )
+    modes, widths = ("up", "down", "bfly", "idx"), (1, 2, 4, 8, 16, 32)
+    for mode, width, last in product(modes, widths, (0, 5, 31)):
+        line = f"shfl.sync.{mode}.b32 %d|%e, %a, %b, {(32 - width) << 8 | last}, 0xffffffff;"
+        assert_same(run_on_gpu, line, "u32 u32 -> u32 pred", values, deltas)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from harness.devices.emulator import EmulatedDevice, Fault
 from harness.devices.emulator.tests.ptx_text import pointer, program
+from kernels import kernel
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,41 @@ def test_the_bits_of_a_nan_survive_a_copy() -> None:
     """
     device.run(program(body, ("u64", "u64")), [pointer(x), pointer(y)], 1, 2)
     assert device.get(y).view(np.uint32).tolist() == payload.tolist()
+
+
+def test_four_warps_reduce_each_its_own() -> None:
+    device = EmulatedDevice()
+    out = device.empty(4, np.int32)
+    adds = "".join(
+        f"shfl.sync.bfly.b32 %r3, %r2, {off}, 31, 0xffffffff; add.u32 %r2, %r2, %r3;"
+        for off in (16, 8, 4, 2, 1)
+    )
+    body = f"""
+        ld.param.u64 %rd0, [p0]; mov.u32 %r0, %tid.x; shr.u32 %r1, %r0, 5; add.u32 %r2, %r1, 1;
+        {adds} mad.wide.u32 %rd0, %r1, 4, %rd0; st.global.u32 [%rd0], %r2; ret;
+    """
+    device.run(program(body, ("u64",)), [pointer(out)], 1, 128)
+    assert device.get(out).tolist() == [32, 64, 96, 128]
+
+
+def test_an_array_of_nothing_is_never_read() -> None:
+    for rung in ("v1", "v2", "v3", "v4", "v5", "v5_float4", "v6", "v7"):
+        device = EmulatedDevice()
+        x, out = device.empty(0, np.float32), device.put(np.zeros(1, np.float32))
+        launched = kernel("reduce_ladder", f"reduce_{rung}", BLOCK=32)
+        device.launch(launched, 1, 32, x, out, 0)
+        assert device.get(out).tolist() == [0]
+
+
+def test_canaries_around_the_elements_are_neither_read_nor_written() -> None:
+    """One element between two NaN: a rung that reads past it returns NaN."""
+    for rung in ("v1", "v2", "v3", "v4", "v5", "v6"):
+        device = EmulatedDevice()
+        x, out = (
+            device.put(np.array([np.nan, 5, np.nan], np.float32)),
+            device.put(np.zeros(1, np.float32)),
+        )
+        launched = kernel("reduce_ladder", f"reduce_{rung}", BLOCK=32)
+        device.launch(launched, 1, 32, x[1:2], out, 1)
+        assert device.get(out).tolist() == [5]
+        assert np.isnan(device.get(x)[[0, 2]]).all()

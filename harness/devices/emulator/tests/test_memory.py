@@ -151,6 +151,18 @@ def test_shared_memory_ends_where_the_block_s_share_ends() -> None:
         EmulatedDevice().run(program(body.format(offset=64), (), outside), [], 1, 32)
 
 
+def test_shared_addresses_wrap_at_32_bits() -> None:
+    """Compilers write words[15 - tid] as -4 * tid, with 60 as the offset."""
+    body = """
+        mov.u32 %r0, %tid.x; mul.lo.u32 %r1, %r0, -4; mov.u32 %r2, words; add.u32 %r1, %r1, %r2;
+        st.shared.u32 [%r1+60], %r0; bar.sync 0; ld.shared.u32 %r2, [%r1+60]; ret;
+    """
+    outside = ".shared .align 4 .b8 words[64];"
+    EmulatedDevice().run(program(body, (), outside), [], 2, 16)
+    with pytest.raises(Fault, match=r"outside .* \(block 0, thread 15\)"):
+        EmulatedDevice().run(program(body.replace("+60", "+56"), (), outside), [], 2, 16)
+
+
 def test_where_all_lanes_store_to_one_address_one_of_them_wins() -> None:
     device = EmulatedDevice()
     out = device.empty(1, np.int32)

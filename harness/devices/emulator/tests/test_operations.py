@@ -123,11 +123,17 @@ def test_lanes_that_add_to_one_word_collect_all_counts(space: str) -> None:
     st.sampled_from(["up", "down", "bfly", "idx"]),
     st.integers(0, 63),
     st.sampled_from([1, 2, 4, 8, 16, 32]),
+    st.integers(0, 31),
 )
-def test_shuffles_read_the_lane_the_isa_defines(mode: str, delta: int, width: int) -> None:
-    """A lane outside its segment of `width` lanes reads itself and says so."""
-    clamp = (32 - width) << 8 | (0 if mode == "up" else 31)
-    line = f"shfl.sync.{mode}.b32 %d|%e, %a, {delta}, {clamp}, {FULL};"
+def test_shuffles_read_the_lane_the_isa_defines(
+    mode: str, delta: int, width: int, clamp: int
+) -> None:
+    """A lane whose source is outside its segment of `width` lanes, or past the clamp, reads itself.
+
+    CUDA's own functions clamp at 0 for up and at 31, the segment's last lane, for the others.
+    """
+    c = (32 - width) << 8 | clamp
+    line = f"shfl.sync.{mode}.b32 %d|%e, %a, {delta}, {c}, {FULL};"
     values, inside = run_lanes(line, "u32 -> u32 pred", [100 + lane for lane in WARP])
     for lane in WARP:
         start, step = lane - lane % width, delta % 32
@@ -137,7 +143,8 @@ def test_shuffles_read_the_lane_the_isa_defines(mode: str, delta: int, width: in
             "bfly": lane ^ step,
             "idx": start + step % width,
         }[mode]
-        reached = start <= source if mode == "up" else source < start + width
+        limit = start + clamp % width
+        reached = source >= limit if mode == "up" else source <= limit
         assert inside[lane] == reached
         assert values[lane] == 100 + (source if reached else lane)
 

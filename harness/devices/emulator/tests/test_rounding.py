@@ -74,6 +74,25 @@ def test_fma_rounds_once_where_the_sum_nearly_cancels_or_ties(
     assert fma(kind, x, y, z) == nearest(Fraction(x) * Fraction(y) + Fraction(z), kind)
 
 
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "c"),
+    [
+        # a * b lies half-way between two results; c is too small for any sum to hold, yet decides.
+        *(("f32", 1 + 2.0**-12, 1 + 2.0**-12, c) for c in (0.0, 2.0**-60, -(2.0**-60))),
+        *(("f64", 1 + 2.0**-26, 1 + 2.0**-27, c) for c in (0.0, 2.0**-200, -(2.0**-200))),
+        *(("f16", 1 + 2.0**-5, 1 + 2.0**-6, c) for c in (0.0, 2.0**-24, -(2.0**-24))),
+        # The product alone overflows, or Dekker's halves of a factor do, or its error underflows.
+        ("f64", 2.0**1023, 2.0, -(2.0**1023)),
+        ("f64", 1.5 * 2.0**1010, 2.0**-20, 1.0),
+        ("f64", 3 * 2.0**-538, 2.0**-537, 2.0**-1074),
+        ("f32", 2.0**127, 2.0, -(2.0**127)),
+        ("f32", 3 * 2.0**-75, 2.0**-75, 2.0**-149),
+    ],
+)
+def test_fma_where_a_second_rounding_would_show(kind: str, a: float, b: float, c: float) -> None:
+    assert fma(kind, a, b, c) == nearest(Fraction(a) * Fraction(b) + Fraction(c), kind)
+
+
 @given(st.integers(1, 2**24 - 1), st.integers(1, 2**24 - 1), st.integers(-24, 24))
 @example(3, 5, 0)
 def test_fma_of_doubles_is_exact_where_a_subnormal_results(a: int, b: int, shift: int) -> None:
