@@ -21,10 +21,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from harness.access import Copy, Update
 from harness.baselines import ROOT, slug
 from harness.devices import Workload
-from harness.reduction import RUNGS, Reduction
+from harness.workloads.access import Copy, Update
+from harness.workloads.reduction import RUNGS, Reduction
 
 SAMPLES: Final = 30
 PROFILED_RUNS: Final = 7
@@ -221,49 +221,6 @@ def _merge(
         "ncu_us": round(time[TIME] / 1e3, 3),
         "counters": counters,
     }
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What profiler.json of one GPU holds: the launches by the name of their workload."""
-
-    label: str
-    launches: dict[str, dict[str, Any]]
-
-    def counter(self, workload: Workload, metric: str) -> float:
-        """Return a hardware counter of one launch."""
-        return float(self.launches[workload.name]["counters"][metric])
-
-
-def stored(root: Path = ROOT) -> list[Profile]:
-    """Return every recorded profile.
-
-    Raises
-    ------
-    ProfilerError
-        One of them is damaged; the message names it, the file stays as it is.
-    """
-    return [read(path) for path in sorted(root.glob("*/profiler.json"))]
-
-
-def read(path: Path) -> Profile:
-    """Return the profile recorded in one file.
-
-    Raises
-    ------
-    ProfilerError
-        It is damaged.
-    """
-    try:
-        document = json.loads(path.read_text("utf-8"))
-        launches = {launch["workload"]: launch for launch in document["launches"]}
-        label = f"{document['device']}, {document['date']}, Nsight Compute"
-    except (ValueError, KeyError, TypeError) as error:
-        raise ProfilerError(
-            f"{path} is damaged ({error!r}): restore it with git, or record it anew with "
-            "`python -m harness.profiler` on that GPU"
-        ) from error
-    return Profile(label, launches)
 
 
 def write(document: dict[str, Any], folder: Path) -> Path:

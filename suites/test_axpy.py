@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import peaks
-from harness.axpy import BLOCK, DTYPES, Axpy
-from harness.counting import bytes_in_flight
 from harness.devices import Device
+from harness.models import peaks
+from harness.models.counting import bytes_in_flight
 from harness.strategies import sizes
+from harness.workloads.axpy import BLOCK, DTYPES, Axpy
 
 FP16, FP32, FP64 = (Axpy(name) for name in ("fp16", "fp32", "fp64"))
 LOADS: Final = 2  # x[tid] and y[tid]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.banks import MAX_STRIDE, READS, TILE, StridedReads, Transpose
 from harness.devices import Device
-from harness.sass import instructions, memory_instructions
+from harness.models.sass import instructions, memory_instructions
+from harness.workloads.banks import MAX_STRIDE, READS, TILE, StridedReads, Transpose
 from kernels import kernel
 
 BANKS: Final = 32

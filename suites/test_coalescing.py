@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.access import BLOCK, SECTOR, Copy, Update
 from harness.devices import Device
-from harness.profiler import stored
+from harness.profiles import stored
+from harness.workloads.access import BLOCK, SECTOR, Copy, Update
 
 
 def traffic(emulator: Any, workload: Update | Copy, opcode: str = "ld") -> Any:

@@ -13,22 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.counting import bytes_per_thread
-from harness.datasheet import GPUS, KIB
 from harness.devices import Device
-from harness.little import (
-    BLOCK,
-    MOST_BLOCKS,
-    Chase,
-    Read,
-    bytes_needed,
-    dram_latency,
-    entry,
-    rate,
-    under_way,
-)
-from harness.sass import DisassemblerMissing, instructions
+from harness.models.counting import bytes_per_thread
+from harness.models.datasheet import GPUS, KIB
+from harness.models.little import bytes_needed, dram_latency, rate, under_way
+from harness.models.sass import DisassemblerMissing, instructions
 from harness.timing import Ideal
+from harness.workloads.little import BLOCK, MOST_BLOCKS, Chase, Read, entry
 
 CELLS: Final = tuple(Read(loads, blocks) for loads, blocks in product((1, 2, 4, 8), repeat=2))
 FULL, BEYOND = Read(8, 8), Read(16, 8)  # 64 and 128 KiB an SM

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import datasheet
 from harness.baselines import slug
-from harness.counting import compiled_occupancy
-from harness.datasheet import GPUS, KIB, MULTIPROCESSORS, REGISTERS, SMSPS, of
 from harness.devices import Device
-from harness.little import Read
-from harness.occupancy import occupancy, rounded_up
+from harness.models import datasheet
+from harness.models.counting import compiled_occupancy
+from harness.models.datasheet import GPUS, KIB, MULTIPROCESSORS, REGISTERS, SMSPS, of
+from harness.models.occupancy import occupancy, rounded_up
+from harness.workloads.little import Read
 from kernels import Kernel, kernel
 
 EIGHTHS: Final = (1, 2, 4, 8)  # of the 64 warps an SM holds

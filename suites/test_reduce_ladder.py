@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from harness import baselines
-from harness.counting import bytes_in_flight
 from harness.devices import Device, Launch
-from harness.profiler import stored
-from harness.reduction import Reduction, accumulator, reduce_sum
+from harness.models.counting import bytes_in_flight
+from harness.profiles import stored
+from harness.workloads.reduction import Reduction, accumulator, reduce_sum
 from kernels import CompilationError, compile_source, kernel
 
 N: Final = 1 << 26  # elements of the published times

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from harness.devices import Device
 from harness.devices.arguments import ArgumentError
-from harness.reduction import RUNGS, Reduction, reduce_sum
 from harness.strategies import Floats, boundary_sizes, floats
+from harness.workloads.reduction import RUNGS, Reduction, reduce_sum
 
 BLOCKS: Final = (32, 64, 128, 256, 512, 1024)
 EMULATED_LARGEST: Final = 1 << 17
@@ -109,6 +109,16 @@ def test_what_a_kernel_would_misread_is_refused(device: Device, rung: str) -> No
     for message, x in refused.items():
         with pytest.raises(ArgumentError, match=message):
             reduce_sum(device, Reduction(rung), x)
+
+
+def test_a_global_atomic_flushes_the_subnormals_that_a_tree_keeps(device: Device) -> None:
+    """A float atomic on global memory takes a subnormal operand for zero (PTX ISA, atom).
+
+    A block's tree adds a thousand of them without rounding, to a sum that is no longer subnormal.
+    """
+    x = device.put(np.full(1000, 2.0**-130, np.float32))
+    assert reduce_sum(device, Reduction("reduce_v1"), x) == 0
+    assert reduce_sum(device, Reduction("reduce_v4"), x) == 1000 * 2.0**-130
 
 
 def test_no_element_is_beyond_the_reach_of_an_int() -> None:

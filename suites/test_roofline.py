@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import peaks
-from harness.axpy import Axpy
 from harness.devices import Device, Workload
-from harness.library import Gemm
-from harness.roofline import OPERATIONS, BalancedChain, Chain, Common
+from harness.models import peaks
 from harness.strategies import VALUES
 from harness.timing import Ideal
+from harness.workloads.axpy import Axpy
+from harness.workloads.library import Gemm
+from harness.workloads.roofline import OPERATIONS, BalancedChain, Chain, Common
 
 LENGTHS: Final = tuple(1 << power for power in range(11))
 # In FLOP/B 0.25, 4, 128 and 256; the fp32 ridge lies from 10 (A100, B200) to 82 (RTX 4090).

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices import Device
-from harness.reduction import Reduction, reduce_sum
+from harness.workloads.reduction import Reduction, reduce_sum
 from kernels import kernel
 
 WARP: Final = 32

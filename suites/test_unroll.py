@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cycles import (
+from harness.devices import Device
+from harness.models.cycles import (
     FMA,
     LOAD,
     Step,
@@ -24,9 +25,8 @@ from harness.cycles import (
     ptx_steps,
     sass_steps,
 )
-from harness.devices import Device
-from harness.multiply_add import BLOCK, ELEMENTS, MultiplyAdd
-from harness.sass import DisassemblerMissing, nvdisasm
+from harness.models.sass import DisassemblerMissing, nvdisasm
+from harness.workloads.multiply_add import BLOCK, ELEMENTS, MultiplyAdd
 from kernels import compile_kernel
 
 ARCHITECTURES: Final = ("sm_80", "sm_90")

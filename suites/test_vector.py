@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.counting import bytes_in_flight
 from harness.devices import Device
 from harness.devices.arguments import ArgumentError
-from harness.sass import memory_instructions
-from harness.saxpy import BLOCK, A, Saxpy, saxpy
+from harness.models.counting import bytes_in_flight
+from harness.models.sass import memory_instructions
 from harness.strategies import Floats, floats
+from harness.workloads.saxpy import BLOCK, A, Saxpy, saxpy
 
 SCALAR, VECTORISED = Saxpy(1), Saxpy(4)
 WARP: Final = 32

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.baselines import ROOT, newest, write_whole
-from harness.datasheet import KIB
+from harness.models.datasheet import KIB
 from harness.report.page import TEMPLATES
 
 POINT: Final = re.compile(r"\[read-(\d+)-(\d+)\]$")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from harness import datasheet
 from harness.baselines import ROOT, newest, write_whole
+from harness.models import datasheet
 from harness.report.page import TEMPLATES
 
 POINT: Final = re.compile(r"test_the_roofline_is_timed\[(.+)\]$")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import sass
-from harness.cycles import (
+from harness.models import sass
+from harness.models.cycles import (
     NotModelled,
     Step,
     hoisted,

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import pytest
 
-from harness import datasheet
-from harness.datasheet import (
+from harness.models import datasheet
+from harness.models.datasheet import (
     ATTRIBUTES,
     DRIVER,
     GPU,

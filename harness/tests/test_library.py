@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import library
 from harness.devices import Routine
 from harness.devices.emulator import EmulatedDevice
-from harness.library import Gemm
+from harness.workloads import library
+from harness.workloads.library import Gemm
 
 DEVICE = EmulatedDevice()  # its memory is all that is needed
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from harness import datasheet
-from harness.datasheet import ANY_DRAM_LATENCY, GPUS
 from harness.devices.emulator import EmulatedDevice
-from harness.little import Chase, Read, bytes_needed, dram_latency
+from harness.models import datasheet
+from harness.models.datasheet import ANY_DRAM_LATENCY, GPUS
+from harness.models.little import bytes_needed, dram_latency
 from harness.tests.fakes import FakeGPU
 from harness.tests.test_datasheet import H200, Told
+from harness.workloads.little import Chase, Read
 
 
 def test_a_gpu_without_a_latency_is_told_how_to_get_one() -> None:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.datasheet import KIB, MULTIPROCESSORS, REGISTERS, WARP, Multiprocessor
-from harness.occupancy import Occupancy, occupancy
+from harness.models.datasheet import KIB, MULTIPROCESSORS, REGISTERS, WARP, Multiprocessor
+from harness.models.occupancy import Occupancy, occupancy
 
 SM_80, SM_90 = MULTIPROCESSORS[8, 0], MULTIPROCESSORS[9, 0]
 CASES = 1000  # a compute capability

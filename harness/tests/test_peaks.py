@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness import peaks
+from harness.models import peaks
 from harness.tests.fakes import FakeGPU
 
 # A GPU nobody has heard of, by CUDA's numbers: 10 SMs of compute capability 9.0 at 1 GHz.

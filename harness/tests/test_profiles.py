@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from harness.access import Copy, Update
 from harness.baselines import ROOT
 from harness.devices.emulator import Counters, EmulatedDevice
-from harness.profiler import Profile, ProfilerError, read, stored
-from harness.reduction import Reduction, reduce_sum
+from harness.profiles import Profile, ProfileError, read, stored
+from harness.workloads.access import Copy, Update
+from harness.workloads.reduction import Reduction, reduce_sum
 
 RUNGS: Final = ("reduce_v1", "reduce_v2", "reduce_v3", "reduce_v4")
 PERSISTENT: Final = ("reduce_v5", "reduce_v5_float4", "reduce_v6", "reduce_v7")
@@ -89,6 +89,6 @@ def test_a_damaged_profile_is_named_and_kept(tmp_path: Path, text: str) -> None:
     path = tmp_path / "some-gpu" / "profiler.json"
     path.parent.mkdir()
     path.write_text(text)
-    with pytest.raises(ProfilerError, match=r"some-gpu/profiler\.json is damaged"):
+    with pytest.raises(ProfileError, match=r"some-gpu/profiler\.json is damaged"):
         stored(tmp_path)
     assert path.read_text() == text

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness import sass
-from harness.sass import DisassemblerMissing, Instruction, SassError
+from harness.models import sass
+from harness.models.sass import DisassemblerMissing, Instruction, SassError
 from kernels import Kernel, compile_kernel, kernel
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")

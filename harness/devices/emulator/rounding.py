@@ -80,8 +80,10 @@ def _to_odd(total: Values, error: Values) -> Values:
 
 def _exact(a: float, b: float, c: float) -> float:
     """Compute a * b + c in rationals, for infinities, NaN and what would over- or underflow."""
-    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+    if not (math.isfinite(a) and math.isfinite(b)):
         return a * b + c
+    if not math.isfinite(c):
+        return c  # a * b is finite, however large
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     try:
         return float(exact) if exact else a * b + c

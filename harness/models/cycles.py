@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal, TypeVar
 
-from harness import sass
 from harness.devices.emulator import ptx
+from harness.models import sass
 from kernels import Kernel, compile_kernel
 
 Kind = Literal["load", "fma", "store"]
@@ -136,7 +136,7 @@ def sass_steps(kernel: Kernel, architecture: str) -> tuple[Step, ...]:
     ------
     NotModelled
         As `ptx_steps`.
-    harness.sass.DisassemblerMissing, harness.sass.SassError
+    harness.models.sass.DisassemblerMissing, harness.models.sass.SassError
         The machine code cannot be read.
     """
     return _steps(sass.instructions(kernel, architecture), _from_sass, _sass_targets)

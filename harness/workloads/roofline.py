@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from harness import peaks
 from harness.devices import Device, Launch, TimedDevice
+from harness.models import peaks
 from kernels import Kernel, kernel
 
 Values = NDArray[np.float32]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol
 
-from harness import datasheet
-from harness.datasheet import GPU
 from harness.devices import TimedDevice
+from harness.models import datasheet
+from harness.models.datasheet import GPU
 from harness.timing import Ideal
 
 
@@ -83,6 +83,6 @@ def flop_at_peak(work: Work, peak: Callable[[TimedDevice], float] = fp32_peak) -
 def _known(peak: float | None, device: TimedDevice, what: str) -> float:
     if peak is None:
         raise LookupError(
-            f"the {what} of {device.name} is unknown: add the GPU to harness/datasheet.py"
+            f"the {what} of {device.name} is unknown: add the GPU to harness/models/datasheet.py"
         )
     return peak

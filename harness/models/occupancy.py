@@ -10,7 +10,14 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from harness.datasheet import MAX_BLOCK, REGISTER_UNIT, REGISTERS, SMSPS, WARP, Multiprocessor
+from harness.models.datasheet import (
+    MAX_BLOCK,
+    REGISTER_UNIT,
+    REGISTERS,
+    SMSPS,
+    WARP,
+    Multiprocessor,
+)
 
 UNLIMITED: Final = 1 << 31
 

@@ -1,8 +1,7 @@
-"""Little's law, and two workloads to hold memory against it: a pointer chase and a counted read.
+"""Two workloads to hold a memory against Little's law: a pointer chase and a counted read.
 
-What is under way equals what arrives a second times how long the way takes, on an escalator as in
-a memory. A chase has one load under way and shows the latency; a read has as many bytes under way
-as it is told to, and shows what bandwidth they give.
+A chase has one load under way and shows the latency; a read has as many bytes under way as it is
+told to, and shows what bandwidth they give.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.counting import bytes_per_thread, compiled_occupancy
-from harness.datasheet import ANY_DRAM_LATENCY, GPU, of
 from harness.devices import Array, Device, Launch, TimedDevice
+from harness.models.counting import bytes_per_thread, compiled_occupancy
+from harness.models.little import dram_latency, rate
 from kernels import Kernel, kernel
 
 BLOCK: Final = 256
@@ -24,38 +23,6 @@ LINE: Final = 32  # uint32 in the 128 bytes that two loads of a chase never shar
 MOST_LOADS, MOST_BLOCKS = 16, 8  # an array is a whole number of trips for each divisor of these
 
 Words = NDArray[np.uint32]
-
-
-def under_way(rate: float, latency: float) -> float:
-    """Return how much must be under way for `rate` a second to arrive after `latency` seconds."""
-    return rate * latency
-
-
-def rate(under_way: float, latency: float) -> float:
-    """Return what arrives a second if so much is always under way for `latency` seconds each."""
-    return under_way / latency
-
-
-def bytes_needed(gpu: GPU) -> float:
-    """Return the bytes a GPU must have in flight for its full bandwidth: bandwidth x latency.
-
-    The latency is that of an idle memory. Under load it is two to four times that, and what is
-    needed as much more.
-
-    Raises
-    ------
-    ValueError
-        The GPU's latency is not known.
-    """
-    if gpu.dram_latency is None:
-        raise ValueError(f"the DRAM latency of {gpu.name} is in no table: measure it with Chase")
-    return under_way(gpu.bandwidth, gpu.dram_latency)
-
-
-def dram_latency(device: Device) -> float:
-    """Return the published DRAM latency in seconds, for an unknown GPU the median of the known."""
-    gpu = of(device.name)
-    return gpu.dram_latency if gpu and gpu.dram_latency else ANY_DRAM_LATENCY
 
 
 def entry(name: str, loads: int = 1) -> Kernel:

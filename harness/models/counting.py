@@ -13,12 +13,12 @@ from typing import Final
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from harness.datasheet import multiprocessor
 from harness.devices.emulator.crosslane import elements
 from harness.devices.emulator.lanewise import DTYPES
 from harness.devices.emulator.program import source_registers, target_registers
 from harness.devices.emulator.ptx import Entry, Instruction, parse
-from harness.occupancy import Occupancy, occupancy
+from harness.models.datasheet import multiprocessor
+from harness.models.occupancy import Occupancy, occupancy
 from kernels import Kernel, compile_kernel
 
 REGISTER_COUNT: Final = 0x2F  # the attribute of .nv.info that holds (symbol, registers)
