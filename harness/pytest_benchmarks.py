@@ -5,6 +5,9 @@ Its timer is a clock that stands still until a measured sample moves it.
 
 from __future__ import annotations
 
+import os
+import platform
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -13,10 +16,14 @@ import pytest
 
 from harness.baselines import slug
 from harness.devices import Launch
-from harness.pytest_claims import RIG, opened
+from harness.gate.definition import SOURCE, source_digest
+from harness.gate.samples import NOT_COMPARABLE
+from harness.ledger import merged
+from harness.pytest_claims import COLLECTOR, RIG, opened
 from harness.ratios import Measured
 from harness.report.ledger import duration
 from harness.rig import Rig
+from harness.watch import NotComparable
 
 DEFAULT_STORAGE: Final = "file://./.benchmarks"
 ROUNDS: Final = 20
@@ -58,8 +65,11 @@ def pytest_configure(config: pytest.Config) -> None:
     elif config.getoption("benchmark_storage") == DEFAULT_STORAGE:
         config.option.benchmark_storage = f"file://{_storage(config)}"
     if json := config.getoption("benchmark_json", None):
-        # pytest-benchmark opens it after the last test, and would die without its folder
+        # pytest-benchmark opens it after the last test, and would die without its folder; a run
+        # that measures nothing must not leave the file of the run before
         Path(json).parent.mkdir(parents=True, exist_ok=True)
+        if not config.getoption("collectonly"):
+            Path(json).unlink(missing_ok=True)
 
 
 class NoBenchmark:
@@ -117,10 +127,30 @@ def pytest_benchmark_compare_machine_info(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, Any]) -> None:
-    """Add the facts of the device, and the pairs that the claims were judged by."""
+    """Add the facts of the device, the claims' verdicts, and the pairs they were judged by."""
     rig = config.stash[RIG]
-    output_json["device"] = rig.described() | rig.bandwidths()
+    output_json["device"] = rig.described() | rig.bandwidths() | surroundings()
     output_json["pairs"] = rig.ratios.pairs if isinstance(rig.ratios, Measured) else {}
+    collector = config.pluginmanager.get_plugin(COLLECTOR)
+    rows = merged(row for _, row in collector.entries) if collector else []
+    output_json[NOT_COMPARABLE] = rig.not_comparable
+    output_json["claims"] = {row["id"]: row["verdict"] for row in rows}
+
+
+def surroundings() -> dict[str, str | None]:
+    """Return the compiler, the host and Python: what sets recordings apart beside the GPU.
+
+    $CLAIMS_HOST names a host whose times stand for themselves, such as a rented slice of one.
+    """
+    # Whoever opened a GPU has imported CuPy; nothing here should import it for anyone else.
+    cupy = sys.modules.get("cupy")
+    nvrtc = cupy.cuda.nvrtc.getVersion() if cupy else None
+    wsl = "microsoft" in platform.release().lower()
+    return {
+        "nvrtc": nvrtc and ".".join(map(str, nvrtc)),
+        "host": os.environ.get("CLAIMS_HOST") or ("WSL" if wsl else platform.system()),
+        "python": platform.python_version(),
+    }
 
 
 def facts(rig: Rig, launch: Launch, seconds: float) -> dict[str, Any]:
@@ -129,6 +159,7 @@ def facts(rig: Rig, launch: Launch, seconds: float) -> dict[str, Any]:
     rate = launch.bytes / seconds
     stored: dict[str, Any] = {
         "kernel": str(launch.kernel),
+        SOURCE: source_digest(launch.kernel),
         "grid": launch.grid,
         "block": launch.block,
         "bytes": launch.bytes,
@@ -140,7 +171,7 @@ def facts(rig: Rig, launch: Launch, seconds: float) -> dict[str, Any]:
     for label, peak in (("peak", rig.peak), ("measured copy", rig.copy_rate)):
         if peak:
             stored[f"percent of {label}"] = round(100 * rate / peak, 1)
-    return stored | rig.telemetry()
+    return stored | rig.telemetry() | {"telemetry": rig.workbench.watch.summary()}
 
 
 def reading(rig: Rig, fullname: str) -> str:
@@ -159,7 +190,11 @@ def time_workload(rig: Rig, benchmark: Any, workload: Any) -> list[float]:
     if not rig.times or not benchmark.enabled:
         why = "nothing is timed in this run" if rig.timed else f"{rig.device.name} has no clock"
         pytest.skip(f"{why}; {reading(rig, benchmark.fullname)}")
-    seconds = rig.workbench.rounds(workload, ROUNDS)
+    try:
+        seconds = rig.workbench.rounds(workload, ROUNDS)
+    except NotComparable as why:
+        rig.not_comparable[benchmark.fullname] = str(why)
+        pytest.skip(f"not comparable: {why}")
     launch = rig.workbench.launch(workload)
     benchmark.extra_info.update(facts(rig, launch, sorted(seconds)[len(seconds) // 2]))
     replay(benchmark, seconds)

@@ -26,6 +26,7 @@ STATEMENT: Final = pytest.StashKey[Statement]()
 CLAIM: Final = pytest.StashKey[Claim]()
 PHASES: Final = pytest.StashKey[dict[str, pytest.TestReport]]()
 PROPERTY: Final = "claim"
+COLLECTOR: Final = "claims-collector"
 
 
 def opened(config: pytest.Config) -> Device:
@@ -146,4 +147,4 @@ class Collector:
 def pytest_configure(config: pytest.Config) -> None:
     """Collect entries unless this process only runs tests for another."""
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Collector(config), "claims-collector")
+        config.pluginmanager.register(Collector(config), COLLECTOR)

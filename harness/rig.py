@@ -34,6 +34,7 @@ class Rig:
     ) -> None:
         self.stored = stored
         self.problems: list[str] = []
+        self.not_comparable: dict[str, str] = {}  # benchmarks that were disturbed, and by what
         self.no_gpu = "--gpu=emulate" if wanted == "emulate" else ""
         self._wanted = wanted
         self.baseline_gpu = baseline_gpu

@@ -79,7 +79,7 @@ class FakeWorkload:
     def prepare(self, device: Device) -> Launch:
         """Return a launch whose check fails once it has been right often enough."""
         self.prepared.append(self.name)
-        kernel = Kernel("fake", self.name)
+        kernel = Kernel("vector", self.name)
         checks = iter(range(self.right))
 
         def check() -> None:

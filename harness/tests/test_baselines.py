@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from harness import baselines
-from harness.baselines import BaselineError, newest, promote, read, recorded, slug
+from harness.baselines import BaselineError, newest, read, recorded, slug
+from harness.baselines.__main__ import main
+from harness.baselines.promotion import promote
 from harness.tests.fakes import PAIRS, STATS, document
 
 
@@ -142,7 +144,7 @@ def test_what_must_not_be_promoted(
     """The command line exits 1 and leaves no file."""
     source = stored(tmp_path, "build/baseline.json", content)
     root = tmp_path / "baselines"
-    assert baselines.main(["promote", str(source), "--root", str(root)]) == 1
+    assert main(["promote", str(source), "--root", str(root)]) == 1
     assert message in capsys.readouterr().err
     assert not list(root.rglob("*.json"))
 
@@ -152,7 +154,7 @@ def test_promotion_from_the_command_line(
 ) -> None:
     """It says where, and what next."""
     source = stored(tmp_path, "baseline.json", document())
-    assert baselines.main(["promote", str(source), "--root", str(tmp_path)]) == 0
+    assert main(["promote", str(source), "--root", str(tmp_path)]) == 0
     assert "0001_2026-12-01.json: review it, then commit" in capsys.readouterr().out
 
 

@@ -1,23 +1,19 @@
 """Stored timings, one folder per GPU model, in pytest-benchmark's own format.
 
-A run never writes here. A baseline is promoted: `python -m harness.baselines promote FILE`.
+A run never writes here. A baseline is promoted: `python -m harness.baselines promote FILE ...`.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-ROOT: Final = Path(__file__).parent.parent / "baselines"
+ROOT: Final = Path(__file__).parents[2] / "baselines"
 NUMBERED: Final = "[0-9][0-9][0-9][0-9]_*.json"
-ROUNDS_KEPT: Final = 30
-PAIR: Final = re.compile(r"\[\s+([\d.e+-]+),\s+([\d.e+-]+)\s+\]")
 
 
 class BaselineError(ValueError):
@@ -143,55 +139,6 @@ def _folders(root: Path, gpu: str | None = None) -> list[Path]:
     return sorted(folder for folder in found if folder.is_dir())
 
 
-def promote(source: Path, root: Path = ROOT) -> Path:
-    """Copy a recording into its GPU's folder under the next free number, slimmed.
-
-    Raises
-    ------
-    BaselineError
-        Unreadable, empty, without a GPU, or of the emulated device, whose times mean nothing.
-    """
-    baseline = read(source)
-    if baseline.gpu.startswith("emulated"):
-        raise BaselineError(
-            f"{source} is of the {baseline.gpu}, which has no clock: record on a GPU"
-        )
-    if not baseline.document["benchmarks"]:
-        raise BaselineError(
-            f"{source} holds no benchmark: nothing was measured; run `tox -e record`"
-        )
-    folder = root / slug(baseline.gpu)
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"{_next_number(folder):04}_{baseline.date or 'undated'}.json"
-    write_whole(target, dumps(slimmed(baseline.document)))
-    return target
-
-
-def _next_number(folder: Path) -> int:
-    return 1 + max((int(path.name[:4]) for path in folder.glob(NUMBERED)), default=0)
-
-
-def slimmed(document: dict[str, Any]) -> dict[str, Any]:
-    """Return what a comparison needs: all statistics, few samples in nanoseconds, the pairs."""
-    kept = {key: value for key, value in document.items() if key != "benchmarks"}
-    return {**kept, "benchmarks": [_slimmed(each) for each in document["benchmarks"]]}
-
-
-def _slimmed(benchmark: dict[str, Any]) -> dict[str, Any]:
-    stats = dict(benchmark["stats"])
-    if "data" in stats:
-        stats["data"] = [round(seconds, 9) for seconds in stats["data"][:ROUNDS_KEPT]]
-    kept = {key: value for key, value in benchmark.items() if key not in ("options", "params")}
-    # the comparison CLI reads params; what they hold beyond the test id is not needed
-    return {**kept, "params": None, "stats": stats}
-
-
-def dumps(document: dict[str, Any]) -> str:
-    """Return the JSON of a baseline, one pair of seconds a line."""
-    text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
-    return PAIR.sub(r"[\1, \2]", text) + "\n"
-
-
 def write_whole(path: Path, text: str) -> None:
     """Write `text` to `path` so that a reader sees all of it or none."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
@@ -200,23 +147,3 @@ def write_whole(path: Path, text: str) -> None:
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Promote a recording from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m harness.baselines", description=__doc__)
-    actions = parser.add_subparsers(required=True)
-    action = actions.add_parser("promote", help="copy a recording into baselines/<gpu>/")
-    action.add_argument("file", type=Path)
-    action.add_argument("--root", type=Path, default=ROOT)
-    chosen = parser.parse_args(arguments)
-    try:
-        print(f"promoted to {promote(chosen.file, chosen.root)}: review it, then commit")
-    except BaselineError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Show what a recording would change, and promote it: `python -m harness.baselines --help`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from harness.baselines import ROOT, Baseline, BaselineError, newest, slug
+from harness.baselines.merging import merged
+from harness.baselines.promotion import candidate, promote
+from harness.gate.compare import compare
+from harness.gate.tables import text
+
+RUNS_HELP = "build/baseline.json, or several recordings of the same code on the same card"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return 1 if a recording or a baseline cannot be used."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        print(chosen.action(chosen.file, chosen.root))
+    except BaselineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m harness.baselines", description=__doc__)
+    actions = parser.add_subparsers(required=True)
+    table = {
+        "diff": (difference, "show what promoting the recordings would change"),
+        "promote": (promotion, "copy the recordings into baselines/<gpu>/ as one new file"),
+    }
+    for name, (action, does) in table.items():
+        command = actions.add_parser(name, help=does, description=does)
+        command.add_argument("file", type=Path, nargs="+", help=RUNS_HELP)
+        command.add_argument("--root", type=Path, default=ROOT)
+        command.set_defaults(action=action)
+    return parser
+
+
+def difference(files: list[Path], root: Path) -> str:
+    """Return the table of what differs from the newest baseline of the same GPU."""
+    runs = [candidate(path) for path in files]
+    problems: list[str] = []
+    current = newest(root / slug(runs[0].gpu), problems)
+    new = Baseline(runs[0].path, merged(runs))
+    found = compare(current.document if current else None, new.document)
+    against = f"against {current.path}" if current else f"the first of {runs[0].gpu}"
+    return "\n".join([*problems, text(found, against)])
+
+
+def promotion(files: list[Path], root: Path) -> str:
+    """Promote, and say what is left to do."""
+    return f"promoted to {promote(files[0], root, files[1:])}: review it, then commit"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

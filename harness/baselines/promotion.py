@@ -1,0 +1,83 @@
+"""A recording, or several of one card, becomes the next numbered file, never over another."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from harness.baselines import NUMBERED, ROOT, Baseline, BaselineError, read, slug, write_whole
+from harness.baselines.merging import merged
+from harness.gate.samples import NOT_COMPARABLE
+
+ROUNDS_KEPT: Final = 30
+PAIR: Final = re.compile(r"\[\s+([\d.e+-]+),\s+([\d.e+-]+)\s+\]")
+
+
+def promote(source: Path, root: Path = ROOT, repeats: Sequence[Path] = ()) -> Path:
+    """Copy a recording into its GPU's folder under the next free number, slimmed.
+
+    `repeats` are more runs of the same code on the same card: their medians stay beside those of
+    `source`, and the gate takes its limits from how far they lie apart.
+
+    Raises
+    ------
+    BaselineError
+        Unreadable, empty, without a GPU, or of the emulated device, whose times mean nothing; or
+        the runs are of different cards, settings or kernels.
+    """
+    runs = [candidate(path) for path in (source, *repeats)]
+    folder = root / slug(runs[0].gpu)
+    document = merged(runs)
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"{_next_number(folder):04}_{runs[0].date or 'undated'}.json"
+    write_whole(target, dumps(slimmed(document)))
+    return target
+
+
+def candidate(source: Path) -> Baseline:
+    """Read a recording that may be promoted.
+
+    Raises
+    ------
+    BaselineError
+        Unreadable, empty, without a GPU, or of the emulated device.
+    """
+    baseline = read(source)
+    if baseline.gpu.startswith("emulated"):
+        raise BaselineError(
+            f"{source} is of the {baseline.gpu}, which has no clock: record on a GPU"
+        )
+    if not baseline.document["benchmarks"]:
+        raise BaselineError(
+            f"{source} holds no benchmark: nothing was measured; run `tox -e record`"
+        )
+    return baseline
+
+
+def _next_number(folder: Path) -> int:
+    return 1 + max((int(path.name[:4]) for path in folder.glob(NUMBERED)), default=0)
+
+
+def slimmed(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what a comparison needs: all statistics, few samples in nanoseconds, the pairs."""
+    dropped = ("benchmarks", NOT_COMPARABLE)
+    kept = {key: value for key, value in document.items() if key not in dropped}
+    return {**kept, "benchmarks": [_slimmed(each) for each in document["benchmarks"]]}
+
+
+def _slimmed(benchmark: dict[str, Any]) -> dict[str, Any]:
+    stats = dict(benchmark["stats"])
+    if "data" in stats:
+        stats["data"] = [round(seconds, 9) for seconds in stats["data"][:ROUNDS_KEPT]]
+    kept = {key: value for key, value in benchmark.items() if key not in ("options", "params")}
+    # the comparison CLI reads params; what they hold beyond the test id is not needed
+    return {**kept, "params": None, "stats": stats}
+
+
+def dumps(document: dict[str, Any]) -> str:
+    """Return the JSON of a baseline, one pair of seconds a line."""
+    text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False)
+    return PAIR.sub(r"[\1, \2]", text) + "\n"

@@ -1,0 +1,121 @@
+"""A night against the promoted baseline: every benchmark and every claim, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any, Final
+
+from harness.gate.environment import Document, incomparable, moved, noted
+from harness.gate.samples import NOT_COMPARABLE, Timing, timings
+from harness.gate.verdicts import Row, Status, judged, percent
+
+COMPARED: Final = 0.5  # of the baseline's benchmarks, below which a night says nothing
+
+
+class Exit(IntEnum):
+    """What the gate's process returns."""
+
+    GREEN = 0
+    RED = 1  # slower, missing or broken, and nothing else
+    UNUSABLE = 2  # a file cannot be read, or the command line is wrong
+    NO_VERDICT = 3  # no baseline, another environment, or too little compared
+
+
+@dataclass(frozen=True)
+class Night:
+    """All that the gate found; `environment` says why there is no verdict, `notes` what else."""
+
+    rows: list[Row]
+    environment: str = ""
+    notes: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    missing_claims: list[str] = field(default_factory=list)
+
+    def of(self, status: Status) -> list[Row]:
+        """Return the rows of one status."""
+        return [row for row in self.rows if row.status is status]
+
+    @property
+    def exit(self) -> Exit:
+        """Red for what a change of code must answer for; no verdict if the night shows too little.
+
+        A gate that compared nothing has not passed, and nothing became slower either.
+        """
+        failed = self.of(Status.SLOWER) + self.of(Status.MISSING)
+        if failed or self.broken or self.missing_claims:
+            return Exit.RED
+        known = [row for row in self.rows if row.status is not Status.NEW]
+        compared = sum(row.compared for row in known)
+        if self.environment or compared < COMPARED * len(known):
+            return Exit.NO_VERDICT
+        return Exit.GREEN
+
+
+def compare(before: Document | None, now: Document) -> Night:
+    """Hold the document of a night against a baseline, which may be absent.
+
+    Raises
+    ------
+    BaselineError
+        A benchmark of either cannot be read.
+    """
+    broken = [name for name, verdict in now.get("claims", {}).items() if verdict == "broken"]
+    tonight = timings(now)
+    if before is None:
+        rows = [_new(each) for each in tonight.values()]
+        return Night(rows, "no baseline of this GPU: promote tonight's run", [], broken)
+    recorded = timings(before)
+    gone = [name for name in _claims(before) if name not in _claims(now)]
+    if differ := incomparable(before, now):
+        rows = [_apart(recorded[name], tonight.get(name), differ) for name in recorded]
+        return Night(rows, f"not comparable: {'; '.join(differ)}", [], broken)
+    peak = now.get("device", {}).get("peak GB/s", 0) * 1e9 or None
+    disturbed = now.get(NOT_COMPARABLE, {})
+    rows = [
+        _row(each, tonight.get(name), peak, disturbed.get(name)) for name, each in recorded.items()
+    ]
+    rows, environment = moved(rows, before, now)
+    rows += [_new(each) for name, each in tonight.items() if name not in recorded]
+    return Night(rows, environment, noted(before, now), broken, gone)
+
+
+def confirmed(night: Night, again: Night) -> Night:
+    """Return the night after its slower benchmarks were timed in a second process.
+
+    A slow-down must show twice. What could not be timed again stays slower.
+    """
+    second = {row.name: row for row in again.rows if row.status is not Status.MISSING}
+    rows = [_second(row, second.get(row.name)) for row in night.rows]
+    return replace(night, rows=rows)
+
+
+def _second(row: Row, again: Row | None) -> Row:
+    if row.status is not Status.SLOWER or row.ratio is None or again is None:
+        return row
+    first = f"{percent(row.ratio)} at first, timed again in a new process"
+    return replace(again, why=f"{first}: {again.why}")
+
+
+def _claims(document: Document) -> Sequence[str]:
+    found: Mapping[str, Any] = document.get("claims") or document.get("pairs") or {}
+    return list(found)
+
+
+def _row(before: Timing, now: Timing | None, peak: float | None, disturbed: str | None) -> Row:
+    if now is None and disturbed:
+        return Row(before.name, Status.NOT_COMPARABLE, disturbed, before.median)
+    if now is None:
+        why = "in the baseline, not measured tonight: renamed, skipped, deselected or disabled"
+        return Row(before.name, Status.MISSING, why, before.median)
+    return judged(before, now, peak)
+
+
+def _new(now: Timing) -> Row:
+    return Row(now.name, Status.NEW, "not in the baseline; promote", None, now.median)
+
+
+def _apart(before: Timing, now: Timing | None, differ: Sequence[str]) -> Row:
+    measured = now.median if now else None
+    return Row(before.name, Status.NOT_COMPARABLE, "; ".join(differ), before.median, measured)

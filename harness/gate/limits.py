@@ -1,0 +1,81 @@
+"""How far a median may move with no change at all: by what its baseline's runs say, or by default.
+
+One run's own samples do not say it. On an H200 those of V3 lie within 0.3 %, while two of its
+placements in memory lie 2.6 % apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import stdev
+from typing import Final
+
+from harness.timing import CONFIDENCE
+
+DEFAULT: Final = 0.05  # what is allowed until three runs are recorded
+LEAST: Final = 0.005
+RUNS_NEEDED: Final = 3
+STEPS: Final = 2  # a difference of two readings, each one step wrong
+RESOLUTION: Final = {"cupti": 32e-9, "events": 0.5e-6}  # seconds
+UNKNOWN_CLOCK: Final = 5e-6
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A share of the baseline's time, 0.02 for 2 %, and where it comes from.
+
+    `steps` says that it is the clock which sees no better.
+    """
+
+    value: float
+    why: str
+    steps: bool = False
+
+    @property
+    def bound(self) -> tuple[float, float]:
+        """The ratios now / baseline that count as the same; as far down as up."""
+        return 1 / (1 + self.value), 1 + self.value
+
+
+def limit(runs: Sequence[float], resolution: float) -> Limit:
+    """Return the largest of what the runs' medians allow, LEAST, and two steps of the clock.
+
+    `runs` and `resolution` are seconds. From three runs on, it is the end of the 99 % prediction
+    interval of one more run: Student's t on the logarithms of their medians.
+    """
+    middle = sorted(runs)[len(runs) // 2]
+    return max(
+        _between(runs),
+        Limit(LEAST, "least limit"),
+        Limit(STEPS * resolution / middle, f"{STEPS} steps of the clock", True),
+        key=lambda limit: limit.value,
+    )
+
+
+def resolution(clock: str | None) -> float:
+    """Return the seconds of one step of a clock."""
+    return RESOLUTION.get(clock or "", UNKNOWN_CLOCK)
+
+
+def _between(runs: Sequence[float]) -> Limit:
+    if len(runs) < RUNS_NEEDED:
+        apart = max(runs) / min(runs) - 1
+        return Limit(max(DEFAULT, apart), f"default for {len(runs)} of {RUNS_NEEDED} runs")
+    return Limit(one_more(runs), f"{len(runs)} runs")
+
+
+def one_more(runs: Sequence[float]) -> float:
+    """Return how far above the others one more run may lie, as a share, with 99 % confidence.
+
+    >>> round(one_more([1.00, 1.01, 1.02]), 3)
+    0.12
+    """
+    from scipy.stats import t  # takes a second to import
+
+    apart = stdev(math.log(seconds) for seconds in runs)
+    if apart == 0:
+        return 0.0
+    scale = apart * math.sqrt(1 + 1 / len(runs))
+    return math.expm1(float(t.interval(CONFIDENCE, df=len(runs) - 1, scale=scale)[1]))

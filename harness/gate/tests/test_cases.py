@@ -1,0 +1,112 @@
+"""Every public case of wrong timing (T) and of baselines and CI (B) is accounted for.
+
+It is tried on synthetic nights, or names the test that tries it, or says why it cannot occur.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from harness.gate.compare import Exit, compare
+from harness.gate.tests.cases import CASES, Case
+from harness.gate.tests.nights import NAMES, all_by, night, only, promoted, samples
+from harness.gate.verdicts import Status
+
+ROOT: Final = Path(__file__).parents[3]
+PUBLIC: Final = [f"{kind}{number:02}" for kind in "BT" for number in range(1, 32, 2)]
+
+GREEN, RED, NO_VERDICT = Exit.GREEN, Exit.RED, Exit.NO_VERDICT
+GPU: Final = "harness/devices/tests/test_gpu.py"
+CLOCKS: Final = "harness/devices/tests/test_clocks.py"
+BASELINES: Final = "harness/tests/test_baselines.py"
+ELSEWHERE: Final = {
+    "B07": f"{BASELINES}::test_a_truncated_baseline_is_named_kept_and_skipped",
+    "B11": f"{BASELINES}::test_the_newest_is_the_last_by_name_that_holds_anything",
+    "B17": "harness/gate/tests/test_command.py::test_what_cannot_be_used_is_exit_2",
+    "B19": "harness/gate/tests/test_creep.py::test_creep_is_caught_on_the_second_night",
+    "B27": "harness/tests/test_run.py::test_a_required_gpu_that_is_absent_is_a_usage_error",
+    "B29": "harness/tests/test_run_claims.py::test_ci_does_not_fix_the_inputs",
+    "T01": f"{GPU}::test_the_clock_shows_the_time_a_kernel_is_known_to_take",
+    "T03": f"{CLOCKS}::test_events_give_seconds_of_their_milliseconds",
+    "T05": f"{GPU}::test_the_clock_shows_the_time_a_kernel_is_known_to_take",
+    "T07": "harness/tests/test_workbench.py::test_rounds_are_counted_after_a_warm_up",
+    "T19": f"{CLOCKS}::test_a_host_that_is_always_too_slow_is_an_error_not_a_number",
+    "T23": "harness/tests/test_datasheet.py::test_what_is_derived_is_what_is_published",
+}
+CANNOT_OCCUR: Final = {
+    "T17": "workloads draw their inputs from a seeded generator; there is no option for zeros",
+    "T29": "arrays are plain device memory, copied before the first launch; none is managed",
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.id}-{case.what}")
+def test_a_public_case_gets_the_right_verdict(case: Case) -> None:
+    """The status and reason of the first benchmark, and the exit code of the night."""
+    found = compare(case.before, case.now)
+    row = next(row for row in found.rows if row.name == NAMES[0])
+    assert (row.status, found.exit) == (case.status, case.exit), row.why
+    assert case.why in row.why
+
+
+def test_every_public_case_is_accounted_for() -> None:
+    """Tried here, tried by a test that exists, or impossible for a stated reason."""
+    here = {case.id for case in CASES} - {"own"}
+    assert sorted(here | ELSEWHERE.keys() | CANNOT_OCCUR.keys()) == PUBLIC
+    for test in ELSEWHERE.values():
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (ROOT / file).read_text("utf-8"), test
+
+
+def test_the_others_are_judged_as_ever() -> None:
+    """One throttled, renamed or slower benchmark hides nothing of its neighbours."""
+    found = compare(promoted(), only([0.0] * 20))
+    assert {row.status for row in found.rows[1:]} == {Status.SAME}
+    assert found.exit is GREEN
+
+
+def test_a_rename_is_missing_and_new() -> None:
+    """Red until it is promoted: a benchmark must not leave silently."""
+    times = {name: samples(seed=seed) for seed, name in enumerate([*NAMES[1:], "new"])}
+    found = compare(night(), night(times))
+    assert [row.name for row in found.of(Status.MISSING)] == NAMES[:1]
+    assert [row.name for row in found.of(Status.NEW)] == ["new"]
+    assert found.exit is RED
+
+
+def test_what_differs_harmlessly_is_noted() -> None:
+    """A driver or a minor version may explain a change; it does not forbid the comparison."""
+    found = compare(night(), night(driver="590.2", nvrtc="13.5"))
+    assert found.notes == ["driver 580.1 -> 590.2", "NVRTC 13.2 -> 13.5"]
+    assert found.exit is GREEN
+
+
+def test_a_broken_claim_and_a_missing_one_fail_the_night() -> None:
+    """Also where there is no baseline, or nothing compares."""
+    broken = night(claims={"reduce.v3": "broken"})
+    assert compare(night(), broken).broken == ["reduce.v3"]
+    for before in (night(), None, night(gpu="NVIDIA B200")):
+        assert compare(before, broken).exit is RED
+    gone = compare(night(claims={"reduce.v3": "holds", "reduce.v4": "holds"}), night())
+    assert (gone.missing_claims, gone.exit) == (["reduce.v4"], RED)
+    refuted = compare(night(), night(claims={"reduce.v3": "refuted"}))
+    assert refuted.exit is GREEN
+
+
+def test_a_night_that_compares_too_little_has_no_verdict() -> None:
+    """All samples of five of eight benchmarks throttled is no pass."""
+    times = {name: samples(1.2e-4) for name in NAMES[:5]} | {name: samples() for name in NAMES[5:]}
+    facts = {name: {"throttle_reasons": ["hardware slowdown"]} for name in NAMES[:5]}
+    found = compare(night(), night(times, facts))
+    assert [row.status for row in found.rows] == [Status.NOT_COMPARABLE] * 5 + [Status.SAME] * 3
+    assert found.exit is NO_VERDICT
+
+
+def test_a_machine_that_became_faster_is_no_speed_up() -> None:
+    """Nothing is said to promote."""
+    found = compare(night(), all_by(1 / 1.14, **{"copy GB/s": 4327.4 * 1.14}))
+    assert not found.of(Status.FASTER)
+    assert found.exit is NO_VERDICT
+    assert "faster together; look at the machine" in found.environment

@@ -1,0 +1,182 @@
+"""`python -m harness.gate`: what it reads, prints, writes and returns."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.gate import __main__ as command
+from harness.gate.tests.nights import NAMES, night, only, promoted, samples
+
+
+class Folder:
+    """Baselines, a night and build/ in a temporary folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.build = path, path / "build"
+
+    def write(self, name: str, content: dict[str, Any] | str) -> Path:
+        """Write a recording."""
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content))
+        return file
+
+    def gate(self, *options: str) -> int:
+        """Judge night.json."""
+        places = ("--root", str(self.path / "baselines"), "--out", str(self.build))
+        return command.main([str(self.path / "night.json"), *places, *options])
+
+    def found(self) -> dict[str, Any]:
+        """Return build/gate.json."""
+        document: dict[str, Any] = json.loads((self.build / "gate.json").read_text())
+        return document
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """A promoted baseline and a night like it."""
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    made = Folder(tmp_path)
+    made.write("baselines/nvidia-h200/0001_a.json", promoted())
+    made.write("night.json", night())
+    return made
+
+
+def test_a_quiet_night(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 0, one line of totals, both files."""
+    assert folder.gate() == 0
+    out = capsys.readouterr().out
+    assert out.startswith("gate against 0001_a.json (NVIDIA H200, 2026-12-01)\n8 same\nexit 0: ")
+    assert folder.found()["totals"] == {"same": 8}
+    assert (folder.build / "gate.md").read_text().count("| same |") == 8
+
+
+def test_a_slow_down(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 1; the table has the benchmark, both times and the limit."""
+    folder.write("night.json", only(samples(1.1e-4)))
+    assert folder.gate() == 1
+    out = capsys.readouterr().out
+    assert f"slower          {NAMES[0]}  99.9 µs -> 110 µs" in out
+    row = folder.found()["benchmarks"][0]
+    assert row["status"] == "slower"
+    assert row["interval"][0] > 1 + row["limit"]
+    assert "| slower | `suites/test_x.py::test[a]` | 99.9 µs | 110 µs |" in (
+        folder.build / "gate.md"
+    ).read_text("utf-8")
+
+
+def test_the_first_night_on_a_card(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 3, neither green nor red, and what to do."""
+    folder.write("night.json", night(gpu="NVIDIA B200"))
+    assert folder.gate() == 3
+    assert "No baseline of this GPU: promote tonight's run" in capsys.readouterr().out
+    assert folder.found()["exit"] == 3
+
+
+def test_a_baseline_of_another_gpu_by_name(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Said once, not in every row."""
+    other = folder.write("other.json", night(gpu="NVIDIA B200"))
+    assert folder.gate("--baseline", str(other)) == 3
+    out = capsys.readouterr().out
+    assert out.count("GPU NVIDIA B200 -> NVIDIA H200") == 1
+    assert "8 not comparable" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("night.json", '{"benchmarks": [', (), "night.json cannot be read"),
+        ("night.json", "", (), "night.json cannot be read"),
+        ("night.json", json.dumps(only([float("nan")] * 20)), (), "NaN, which is not a time"),
+        ("night.json", night() | {"benchmarks": [{"fullname": "a"}]}, (), "benchmark a cannot be"),
+        ("night.json", night() | {"benchmarks": ["a"]}, (), "benchmark ? cannot be read"),
+        ("other.json", "", ("--baseline", ""), "--baseline is empty: name a file"),
+        ("other.json", "", ("--baseline", "nowhere.json"), "nowhere.json cannot be read"),
+    ],
+    ids=["cut", "empty", "NaN", "no-stats", "no-object", "empty-option", "no-file"],
+)
+def test_what_cannot_be_used_is_exit_2(
+    folder: Folder,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    content: dict[str, Any] | str,
+    options: tuple[str, ...],
+    message: str,
+) -> None:
+    """One line that names the file; last night's verdict does not stay."""
+    assert folder.gate() == 0
+    path = folder.write(name, content)
+    before = path.read_text()
+    assert folder.gate(*options) == 2
+    assert message in capsys.readouterr().err
+    assert not (folder.build / "gate.json").exists()
+    assert path.read_text() == before
+
+
+def test_a_spoilt_newest_baseline_is_named(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one before it is used."""
+    folder.write("baselines/nvidia-h200/0002_b.json", '{"ben')
+    assert folder.gate() == 0
+    captured = capsys.readouterr()
+    assert "0002_b.json cannot be read" in captured.err
+    assert "gate against 0001_a.json" in captured.out
+
+
+def test_the_summary_of_a_job(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Added to what is there."""
+    summary = folder.write("summary.md", "# Claims\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    folder.gate()
+    assert summary.read_text().startswith("# Claims\n# Gate against 0001_a.json")
+
+
+@pytest.mark.parametrize(
+    ("again", "code", "why"),
+    [
+        (night(), 0, "at first, timed again in a new process: +0.00 %"),
+        (only(samples(1.1e-4)), 1, "at first, timed again"),
+        (None, 1, "limit 0.5"),
+        (night({}), 1, "limit 0.5"),
+        (only(samples(1.1e-4), throttle_reasons=["hardware slowdown"]), 0, "throttled tonight"),
+    ],
+    ids=["gone", "confirmed", "not-timed", "skipped", "throttled"],
+)
+def test_a_slow_down_must_show_twice(
+    folder: Folder,
+    monkeypatch: pytest.MonkeyPatch,
+    again: dict[str, Any] | None,
+    code: int,
+    why: str,
+) -> None:
+    """The second process times only what was slower; what it does not time stays slower."""
+    commands: list[list[str]] = []
+
+    def pytest_run(arguments: list[str], check: bool) -> None:
+        commands.append(arguments)
+        if again is not None:
+            folder.write("build/again.json", again)
+
+    folder.write("night.json", only(samples(1.1e-4)))
+    monkeypatch.setattr(subprocess, "run", pytest_run)
+    folder.write("build/again.json", night())  # of last night
+    assert folder.gate("--confirm") == code
+    assert commands[0][-2:] == ["--", NAMES[0]]
+    assert "--gpu=require" in commands[0]
+    assert why in folder.found()["benchmarks"][0]["why"]
+
+
+def test_nothing_is_timed_again_without_need(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quiet night, or a machine that moved as a whole."""
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("timed again"))
+    assert folder.gate("--confirm") == 0

@@ -1,0 +1,148 @@
+"""Promotion of repeated runs, and what it would change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.baselines import BaselineError, newest, read
+from harness.baselines.__main__ import main
+from harness.baselines.promotion import promote
+from harness.gate.compare import compare
+from harness.gate.samples import RUNS, timings
+from harness.gate.tests.nights import NAMES, all_by, night, only, samples
+from harness.gate.verdicts import Status
+
+
+def written(folder: Path, *documents: dict[str, Any]) -> list[Path]:
+    """Write recordings run1.json, run2.json ..."""
+    paths = [folder / f"run{number}.json" for number in range(1, len(documents) + 1)]
+    for path, document in zip(paths, documents, strict=True):
+        path.write_text(json.dumps(document))
+    return paths
+
+
+RUNS_OF_THREE = [night(), all_by(1.002), all_by(0.999)]
+
+
+def test_runs_are_merged_with_the_medians_of_all(tmp_path: Path) -> None:
+    """The run in the middle stands for the benchmark; its limit comes from all three."""
+    first, *repeats = written(tmp_path, *RUNS_OF_THREE)
+    path = promote(first, tmp_path / "baselines", repeats)
+    assert path.name == "0001_2026-12-01.json"
+    stored = timings(read(path).document)[NAMES[0]]
+    alone = [timings(document)[NAMES[0]].median for document in RUNS_OF_THREE]
+    assert stored.runs == tuple(alone)
+    assert stored.median == sorted(alone)[1]
+    row = compare(read(path).document, night()).rows[0]
+    assert row.limit == pytest.approx(0.018, abs=0.002)
+    assert "3 runs" in row.why
+
+
+def test_more_runs_join_a_promoted_baseline(tmp_path: Path) -> None:
+    """A new file of all of them; the old one stays."""
+    first, *repeats = written(tmp_path, *RUNS_OF_THREE)
+    promoted = promote(first, tmp_path / "baselines", repeats)
+    before = promoted.read_text()
+    both = promote(promoted, tmp_path / "baselines", [first])
+    assert both.name == "0002_2026-12-01.json"
+    assert len(timings(read(both).document)[NAMES[0]].runs) == 4
+    assert len(read(both).document["device"]["copy GB/s of runs"]) == 4
+    assert promoted.read_text() == before
+
+
+def test_a_benchmark_that_one_run_lacks(tmp_path: Path) -> None:
+    """It has the runs that saw it."""
+    partial = night({name: samples() for name in NAMES[1:]})
+    first, second = written(tmp_path, partial, night())
+    stored = timings(read(promote(first, tmp_path / "baselines", [second])).document)
+    assert [len(stored[name].runs) for name in NAMES[:2]] == [1, 2]
+
+
+def test_pairs_are_those_of_the_first_run_that_has_them(tmp_path: Path) -> None:
+    """They judge the claims; two sessions are not mixed."""
+    first, second = written(
+        tmp_path, night() | {"pairs": {"a.b": 1}}, night() | {"pairs": {"a.b": 2, "a.c": 2}}
+    )
+    path = promote(first, tmp_path / "baselines", [second])
+    assert read(path).document["pairs"] == {"a.b": 1, "a.c": 2}
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (night(gpu="NVIDIA B200"), "differ in GPU NVIDIA H200 -> NVIDIA B200: merge only runs"),
+        (night(power_cap_w=500.0), r"differ in power cap in W 700.0 -> 500.0"),
+        (only(samples(), grid=264), r"test\[a\] differs between .* in grid 132 -> 264"),
+        (only(samples(), source="bb"), "kernel source aa -> bb: merge only runs of the same code"),
+        (night({}), "holds no benchmark"),
+    ],
+    ids=["gpu", "cap", "grid", "source", "empty"],
+)
+def test_what_must_not_be_merged(tmp_path: Path, other: dict[str, Any], message: str) -> None:
+    """Nothing is written."""
+    first, second = written(tmp_path, night(), other)
+    with pytest.raises(BaselineError, match=message):
+        promote(first, tmp_path / "baselines", [second])
+    assert not (tmp_path / "baselines").exists()
+
+
+def test_the_command_line_merges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`promote run1.json run2.json run3.json`."""
+    files = [str(path) for path in written(tmp_path, *RUNS_OF_THREE)]
+    root = tmp_path / "baselines"
+    assert main(["promote", *files, "--root", str(root)]) == 0
+    assert "review it, then commit" in capsys.readouterr().out
+    found = newest(root / "nvidia-h200", [])
+    assert found
+    assert len(found.document["benchmarks"][0]["extra_info"][RUNS]) == 3
+
+
+def test_what_a_promotion_would_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The gate's table against the newest baseline; nothing is written."""
+    (old,) = written(tmp_path, night())
+    root = tmp_path / "baselines"
+    promote(old, root)
+    times = {name: samples(seed=seed) for seed, name in enumerate([*NAMES[1:], "new"], 1)}
+    (new,) = written(tmp_path, night(times | {NAMES[1]: samples(8e-5)}))
+    assert main(["diff", str(new), "--root", str(root)]) == 0
+    out = capsys.readouterr().out
+    assert "0001_2026-12-01.json" in out
+    for line in (
+        f"missing         {NAMES[0]}",
+        f"faster          {NAMES[1]}",
+        "new             new",
+    ):
+        assert line in out
+    assert "6 same" in out
+    assert len(list(root.rglob("*.json"))) == 1
+
+
+def test_the_first_promotion_differs_from_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All is new."""
+    (new,) = written(tmp_path, night())
+    assert main(["diff", str(new), "--root", str(tmp_path / "baselines")]) == 0
+    assert "8 new" in capsys.readouterr().out
+    assert main(["diff", str(tmp_path / "none.json")]) == 1
+
+
+def test_disturbed_benchmarks_are_not_stored(tmp_path: Path) -> None:
+    """Why a benchmark was not comparable concerns one night only."""
+    (new,) = written(tmp_path, night() | {"not comparable": {"x": "shared"}})
+    assert "not comparable" not in read(promote(new, tmp_path / "baselines")).document
+
+
+def test_nothing_in_a_baseline_is_executed(tmp_path: Path) -> None:
+    """Names and facts are text: they are printed, and nothing else."""
+    hostile = only(samples(), kernel="__import__('os').system('touch hostile')")
+    hostile["benchmarks"][0]["fullname"] = "$(touch hostile)"
+    (path,) = written(tmp_path, hostile)
+    promote(path, tmp_path / "baselines")
+    found = compare(read(path).document, night())
+    assert found.of(Status.MISSING)[0].name == "$(touch hostile)"
+    assert not Path("hostile").exists()
