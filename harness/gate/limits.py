@@ -1,7 +1,7 @@
 """How far a median may move with no change at all: by what its baseline's runs say, or by default.
 
-One run's own samples do not say it. On an H200 those of V3 lie within 0.3 %, while two of its
-placements in memory lie 2.6 % apart.
+One run's own samples do not say it. On an H200 half of those of V4 lie within 0.4 %, while two of
+its placements in memory lie 2.6 % apart.
 """
 
 from __future__ import annotations
