@@ -12,7 +12,7 @@ from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parent
 SIGNATURE: Final = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
-PARAMETER: Final = re.compile(r"(?:const )?(.+?)(?: __restrict__)? ?(\w+)$")
+PARAMETER: Final = re.compile(r"(?:const )?(\w+(?: \w+)*?) ?(\*?) ?(?:__restrict__ )?(\w+)$")
 
 
 class CompilerMissing(RuntimeError):
@@ -78,7 +78,7 @@ def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
     """
     for name, listed in SIGNATURE.findall(kernel.path.read_text()):
         if name == kernel.name:
-            return tuple(_parameter(text.strip()) for text in listed.split(","))
+            return tuple(_parameter(text.strip()) for text in listed.split(",") if text.strip())
     raise LookupError(f'{kernel.path.name} has no extern "C" __global__ void {kernel.name}(...)')
 
 
@@ -86,7 +86,7 @@ def _parameter(text: str) -> Parameter:
     match = PARAMETER.match(text)
     if not match:
         raise LookupError(f"cannot read the parameter {text!r}")
-    return Parameter(match[2], match[1])
+    return Parameter(match[3], match[1] + match[2])
 
 
 def compile_kernel(kernel: Kernel, architecture: str) -> Binary:

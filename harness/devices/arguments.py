@@ -81,6 +81,11 @@ def _interface(where: str, array: Any) -> dict[str, Any]:
 
 def _scalar(kernel: Kernel, parameter: Parameter, value: Any) -> np.generic:
     where = f"argument {parameter.name!r} of {kernel}"
+    if parameter.type not in SCALARS:
+        raise ArgumentError(
+            f"{where} is declared as {parameter.type}: kernels here take pointers and "
+            f"{', '.join(SCALARS)}"
+        )
     dtype = SCALARS[parameter.type]
     if issubclass(dtype, np.floating):
         if not isinstance(value, dtype):

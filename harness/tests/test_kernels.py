@@ -38,7 +38,8 @@ def test_a_signature_is_read_from_the_source(tmp_path: Path) -> None:
     (tmp_path / "s.cu").write_text(
         'extern "C" __global__ void one(const float4* __restrict__ x4, float* out,\n'
         "                               unsigned int n)\n{\n}\n"
-        'extern "C" __global__ void other(long long n)\n{\n}\n'
+        'extern "C" __global__ void other(long long n, float4 *__restrict__ x)\n{\n}\n'
+        'extern "C" __global__ void none()\n{\n}\n'
     )
     source = str(tmp_path / "s")
     assert parameters(Kernel(source, "one")) == (
@@ -46,7 +47,11 @@ def test_a_signature_is_read_from_the_source(tmp_path: Path) -> None:
         Parameter("out", "float*"),
         Parameter("n", "unsigned int"),
     )
-    assert parameters(Kernel(source, "other")) == (Parameter("n", "long long"),)
+    assert parameters(Kernel(source, "other")) == (
+        Parameter("n", "long long"),
+        Parameter("x", "float4*"),
+    )
+    assert parameters(Kernel(source, "none")) == ()
 
 
 def test_an_unknown_kernel_is_named_with_the_file() -> None:

@@ -28,13 +28,13 @@ class Touching:
     """The accesses of one instruction: who makes them, and in which intervals between barriers."""
 
     def __init__(
-        self, thread: Numbers, interval: Numbers, warp_interval: Numbers, atomic: bool
+        self, thread: Numbers, interval: int, warp_interval: Numbers, atomic: bool
     ) -> None:
         self.thread = thread
         self.warp = thread // WARP
         self.interval = interval
         self.warp_interval = warp_interval
-        self.atomic = np.full(thread.shape, atomic, np.int64)
+        self.atomic = int(atomic)
 
 
 class Touch:
@@ -117,15 +117,13 @@ class RaceDetector:
         """Compare with the last write, and with the last read unless this is one."""
         if len(self._writes.thread) > 1:
             lanes = np.broadcast_to(lanes, self._threads.shape)
-        parts: list[NDArray[Any]] = [place, self._threads.index, self._threads.barriers]
-        active, places, thread, interval, warp_interval = np.broadcast_arrays(
-            lanes, *parts, self._warp_interval
-        )
+        parts: list[NDArray[Any]] = [lanes, place, self._threads.index, self._warp_interval]
+        active, places, thread, warp_interval = np.broadcast_arrays(*parts)
         self._reads.grow(len(active))
         self._writes.grow(len(active))
         at = (np.nonzero(active)[0], places[active])
         atomic = opcode in ("atom", "red")
-        who = Touching(thread[active], interval[active], warp_interval[active], atomic)
+        who = Touching(thread[active], self._threads.barriers, warp_interval[active], atomic)
         for reason, wrong in self._verdicts(opcode, at, who):
             if wrong.any():
                 found = np.zeros(active.shape, np.bool_)

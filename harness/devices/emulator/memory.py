@@ -141,10 +141,8 @@ class GlobalPlace:
                 owner.bytes.view(values.dtype)[index[chosen]] = values[chosen]
 
     def update(self, combine: Combine, operands: Sequence[Values]) -> Values:
-        """See Place; global float32 additions flush subnormals, shared ones do not (PTX ISA, atom)."""
+        """See Place."""
         dtype = operands[0].dtype
-        if combine is np.add and dtype == np.float32:
-            combine, operands = add_flushed, [flushed(values) for values in operands]
         found = np.zeros(self._owners[0][1].shape, dtype)
         for owner, mine, offset in self._owners:
             chosen = [np.broadcast_to(values, mine.shape)[mine] for values in operands]
@@ -214,32 +212,6 @@ def _check_alignment(address: Addresses, size: int, lanes: Lanes) -> None:
         raise Violation(f"not aligned to the {size} bytes of the access", crooked)
 
 
-def flushed(values: Values) -> Values:
-    """Return float32 values with every subnormal one replaced by a zero of its sign."""
-    tiny = np.abs(values) < np.finfo(np.float32).tiny
-    return np.where(tiny, np.copysign(np.float32(0), values), values)
-
-
-def add_flushed(there: Values, values: Values) -> Values:
-    """Add as a global atomic does: a subnormal operand or result counts as zero."""
-    return flushed(np.add(flushed(there), values))
-
-
-def _chain(combine: Combine, start: Values, operands: Sequence[Values]) -> Values:
-    """Return what one address holds before, between and after the updates of several lanes."""
-    ufunc = np.add if combine is add_flushed else combine
-    if isinstance(ufunc, np.ufunc):
-        chain: Values = ufunc.accumulate(  # sequential, and so is its rounding
-            np.concatenate([start, operands[0]]), dtype=start.dtype
-        )
-        if combine is ufunc or np.array_equal(flushed(chain), chain, equal_nan=True):
-            return chain
-    held = [start]
-    for lane in range(len(operands[0])):
-        held.append(combine(held[-1], *(values[lane : lane + 1] for values in operands)))
-    return np.concatenate(held)
-
-
 def _update_in_order(
     memory: Values, index: NDArray[np.int64], combine: Combine, operands: Sequence[Values]
 ) -> Values:
@@ -248,11 +220,12 @@ def _update_in_order(
     starts = np.flatnonzero(np.diff(index[order], prepend=-1))
     counts = np.diff(starts, append=len(order))
     found = np.empty(len(index), memory.dtype)
-    if counts.max() > len(starts):
+    accumulate = getattr(combine, "accumulate", None)
+    if accumulate and counts.max() > len(starts):
         for chosen in np.split(order, starts[1:]):
             place = index[chosen[0]]
-            start, values = memory[place : place + 1], [each[chosen] for each in operands]
-            chain = _chain(combine, start, values)
+            chain = np.concatenate([memory[place : place + 1], operands[0][chosen]])
+            chain = accumulate(chain, dtype=memory.dtype)  # sequential: so is its rounding
             found[chosen], memory[place] = chain[:-1], chain[-1]
         return found
     for turn in range(int(counts.max())):

@@ -13,7 +13,7 @@ import numpy as np
 from harness.devices.emulator.crosslane import active_mask, elements, shuffle, vote
 from harness.devices.emulator.lanewise import DTYPES, LANEWISE, SOURCE_TYPES, choose
 from harness.devices.emulator.ptx import Address, Immediate, Instruction, Symbol, Vector
-from harness.devices.emulator.rounding import ROUND_TO_INTEGER, saturate
+from harness.devices.emulator.rounding import ROUND_TO_INTEGER, FlushingAdd, saturate
 from harness.devices.emulator.threads import Lanes, Values
 
 if TYPE_CHECKING:
@@ -114,8 +114,15 @@ def atomic(machine: Machine, instruction: Instruction, lanes: Lanes) -> None:
         target, place, sources = Symbol("_"), target, [place]
     assert isinstance(place, Address)
     values = [machine.read(source, instruction.types[-1]) for source in sources]
+    combine = ATOMICS[instruction.modifiers[-1]]
+    if (
+        combine is np.add
+        and instruction.types == ("f32",)
+        and "shared" not in instruction.modifiers
+    ):
+        combine = FlushingAdd()
     spot = machine.access(instruction, place, values[0].itemsize, lanes)
-    machine.write(target, spot.update(ATOMICS[instruction.modifiers[-1]], values), lanes)
+    machine.write(target, spot.update(combine, values), lanes)
 
 
 def fence(machine: Machine, instruction: Instruction, lanes: Lanes) -> None:

@@ -100,3 +100,31 @@ def saturate(whole: Values, to: np.dtype[Any], nan: int) -> Values:
     inside = np.where((whole > low) & (whole < high), whole, 0.0).astype(to)
     clamped = np.where(whole >= high, to.type(high), np.where(whole <= low, to.type(low), inside))
     return np.where(np.isnan(whole), to.type(nan), clamped)
+
+
+class FlushingAdd:
+    """Add float32 as atomics on global memory do: what is subnormal counts as zero (PTX ISA, atom).
+
+    Atomics on shared memory keep subnormals, as `np.add` does.
+    """
+
+    def __call__(self, a: Values, b: Values) -> Values:
+        """Add, with the operands and the sum flushed."""
+        return self.flush(self.flush(a) + self.flush(b))
+
+    def accumulate(self, chain: Values, dtype: np.dtype[Any]) -> Values:
+        """Add one after another, like the method of a ufunc; the first is returned as it is."""
+        sums = np.add.accumulate(self.flush(chain), dtype=dtype)
+        sums[:1] = chain[:1]
+        if not self._subnormal(sums).any():
+            return sums
+        for i in range(1, len(chain)):
+            sums[i : i + 1] = self(sums[i - 1 : i], chain[i : i + 1])
+        return sums
+
+    def flush(self, values: Values) -> Values:
+        """Replace what is subnormal by a zero of its sign."""
+        return np.where(self._subnormal(values), np.copysign(np.float32(0), values), values)
+
+    def _subnormal(self, values: Values) -> Values:
+        return np.less(np.abs(values), np.finfo(np.float32).tiny) & np.not_equal(values, 0)

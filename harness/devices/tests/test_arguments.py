@@ -24,6 +24,9 @@ extern "C" __global__ void scalars(int n, unsigned u, long long l)
 extern "C" __global__ void structs(Pair* pairs)
 {
 }
+extern "C" __global__ void by_value(Pair pair)
+{
+}
 """
 
 
@@ -148,6 +151,11 @@ def test_a_missing_argument_shows_the_signature(source: str) -> None:
     assert str(error.value) == (
         "k takes (float* x, float4* v, double d, float f, int n, unsigned u), got 1 arguments"
     )
+
+
+def test_a_parameter_of_another_type_is_refused_by_name(source: str) -> None:
+    with pytest.raises(ArgumentError, match="'pair' of by_value is declared as Pair: kernels here"):
+        pack(Kernel(source, "by_value"), (7,))
 
 
 @given(st.sampled_from(["n", "u", "l"]), st.integers(-(2**65), 2**65))

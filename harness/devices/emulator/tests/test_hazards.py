@@ -111,6 +111,9 @@ RACES: Final = {
         f"{OWN} bar.sync 0; @%p0 ld.shared.u32 %r3, [words+4]; {OWN}", READ, "thread 1"),
     "a write after a read by several": (
         f"{OWN} bar.sync 0; ld.shared.u32 %r3, [words]; @%p0 {OWN}", READ, "thread 0"),
+    "a write after reads by another lane and by itself": (
+        f"{OWN} bar.sync 0; setp.eq.u32 %p2, %r0, 1; @%p0 ld.shared.u32 %r3, [words+4]; "
+        "@%p2 ld.shared.u32 %r3, [words+4]; @%p2 st.shared.u32 [words+4], %r0;", READ, "thread 1"),
     "two lanes write one word": ("st.shared.u32 [words], %r0;", SEVERAL, "thread 0"),
     "two lanes write one word, the same": ("st.shared.u32 [words], 1;", SEVERAL, "thread 0"),
     "a plain read beside atomics": (
@@ -145,6 +148,15 @@ def test_a_race_in_one_of_several_blocks_is_found_there() -> None:
     )
     with pytest.raises(Fault, match=rf"{WRITE} \(block 3, thread 1\)"):
         run(body, grid=5)
+
+
+def test_an_access_that_all_blocks_make_alike_races_only_where_one_wrote() -> None:
+    body = f"""
+        {OWN} bar.sync 0; setp.eq.u32 %p2, %r2, 2; and.pred %p2, %p2, %p0;
+        @%p2 st.shared.u32 [words], %r0;
+        setp.eq.u32 %p3, %r0, 1; @%p3 ld.shared.u32 %r3, [words];"""
+    with pytest.raises(Fault, match=rf"{WRITE} \(block 2, thread 1\)"):
+        run(body, grid=4)
 
 
 def test_blocks_may_pass_different_numbers_of_barriers() -> None:
@@ -189,6 +201,11 @@ DEAD: Final = "it reads a lane that does not take part"
         (f"@%p0 vote.sync.any.pred %p2, %p0, {FULL};", MISSING, "thread 1"),
         (f"@%p0 bar.warp.sync {FULL};", MISSING, "thread 1"),
         ("@%p0 shfl.sync.down.b32 %r3, %r0, 1, 31, 1;", DEAD, "thread 0"),
+        (
+            "setp.lt.u32 %p2, %r0, 16; selp.b32 %r3, 0xffff, 0x10000, %p2; bar.warp.sync %r3;",
+            UNNAMED,
+            "thread 17",
+        ),
         ("@%p0 exit; shfl.sync.bfly.b32 %r3, %r0, 1, 31, 0xfffffffe;", DEAD, "thread 1"),
     ],
 )

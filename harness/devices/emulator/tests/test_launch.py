@@ -30,6 +30,12 @@ def test_an_impossible_launch_is_refused(grid: Any, block: Any, shared: int, mes
     assert str(error.value) == message
 
 
+@pytest.mark.parametrize("load", ["ld.param.u32 %r0, [p0]", "ld.param.u64 %rd0, [p0+8]"])
+def test_a_part_of_a_parameter_is_refused(load: str) -> None:
+    with pytest.raises(Fault, match="only whole scalar parameters can be read"):
+        EmulatedDevice().run(program(f"{load}; ret;", ("u64",)), [np.uint64(0)], 1, 32)
+
+
 def test_a_device_works_on_after_a_fault() -> None:
     device = EmulatedDevice()
     bad = """

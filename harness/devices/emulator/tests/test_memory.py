@@ -184,3 +184,46 @@ def test_atomics_on_many_and_on_few_addresses_add_up() -> None:
         device.run(program(body, ("u64",)), [pointer(bins)], 16, 256)
         expected = np.bincount(np.arange(4096) % words, minlength=words)
         assert device.get(bins).tolist() == expected.tolist()
+
+
+# Each lane adds its element of p0 to a word of p1 (old value to p3) and to a copy of it, to p2.
+ADD_IN_BOTH_SPACES = """
+    ld.param.u64 %rd0, [p0]; ld.param.u64 %rd1, [p1]; ld.param.u64 %rd2, [p2];
+    ld.param.u64 %rd3, [p3]; mov.u32 %r0, %tid.x; mad.wide.u32 %rd3, %r0, 4, %rd3;
+    mad.wide.u32 %rd0, %r0, 4, %rd0; ld.global.f32 %f0, [%rd0];
+    mad.wide.u32 %rd1, %r0, {spread}, %rd1; mad.wide.u32 %rd2, %r0, 4, %rd2;
+    mov.u32 %r1, words; mad.lo.u32 %r2, %r0, 4, %r1; ld.global.f32 %f1, [%rd1];
+    st.shared.f32 [%r2], %f1; bar.sync 0; mad.lo.u32 %r1, %r0, {spread}, %r1;
+    atom.global.add.f32 %f3, [%rd1], %f0; st.global.f32 [%rd3], %f3;
+    red.shared.add.f32 [%r1], %f0; bar.sync 0; ld.shared.f32 %f2, [%r2];
+    st.global.f32 [%rd2], %f2; ret;
+"""
+
+
+@pytest.mark.parametrize("values", [[1.0] * 9, [2.0**-130] * 9, [2.0**-126, -1.5 * 2.0**-126] * 5])
+@pytest.mark.parametrize("spread", [0, 4], ids=["one word", "a word each"])
+def test_float_atomics_flush_subnormals_on_global_memory_only(
+    values: list[float], spread: int
+) -> None:
+    """PTX ISA, atom: on global memory a subnormal operand or sum is zero, on shared it is kept."""
+    device = EmulatedDevice()
+    n, start = len(values), 2.0**-128
+    x, word = device.put(np.array(values, np.float32)), device.put(np.full(n, start, np.float32))
+    out, old = device.empty(n, np.float32), device.empty(n, np.float32)
+    body = ADD_IN_BOTH_SPACES.format(spread=spread)
+    launch = program(body, ("u64",) * 4, ".shared .align 4 .b8 words[64];")
+    device.run(launch, [pointer(a) for a in (x, word, out, old)], 1, n)
+    kept = [np.float32(start)] * n
+    flushed, before = list(kept), []
+    for lane, value in enumerate(values):
+        place = lane if spread else 0
+        before.append(flushed[place])
+        kept[place] += np.float32(value)
+        flushed[place] = flush(flush(flushed[place]) + flush(np.float32(value)))
+    assert device.get(out).tolist() == kept
+    assert device.get(word).tolist() == flushed
+    assert device.get(old).tolist() == before
+
+
+def flush(value: np.float32) -> np.float32:
+    return value if abs(value) >= 2.0**-126 else np.float32(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.devices.emulator import EmulatedDevice, Fault
@@ -66,6 +66,8 @@ def line(step: Step) -> str:
 
 
 @given(st.lists(accesses | barriers, min_size=1, max_size=12))
+@example([Access(0, "ld", 0), Access(32, "ld", 0), Access(32, "st", 0)])
+@example([Access(0, "ld", 0), Barrier(0), Access(1, "ld", 0), Access(1, "st", 0)])
 def test_a_race_is_reported_if_and_only_if_there_is_one(steps: list[Step]) -> None:
     body = """
         mov.u32 %r0, %tid.x; shr.u32 %r1, %r0, 5; setp.eq.u32 %p1, %r0, 0;
