@@ -16,6 +16,8 @@ from harness.devices import Device, Workload
 from harness.pytest_claims import CLAIM, RIG, STATEMENT
 from harness.rig import Rig
 
+pytest_plugins = ("harness.pytest_workers",)  # xdist asks it before anything is configured
+
 # Under CI=true hypothesis starts from its "ci" profile (the same inputs every night, no database),
 # and a profile inherits from the active one unless it names its parent.
 _plain = settings(

@@ -13,6 +13,7 @@ from harness.baselines import Baseline, slug
 from harness.devices import Workload
 from harness.evidence import Evidence, Kind
 from harness.timing import Bound, Budget, Ideal, Pair, ratio
+from harness.watch import NotComparable
 from harness.workbench import Workbench
 
 NOTHING_RECORDED = "no recording"
@@ -36,15 +37,23 @@ class Measured:
         denominator: Workload | Ideal,
         bound: Bound,
     ) -> Evidence:
-        """Measure numerator / denominator until it clears `bound` or the budget is spent."""
+        """Measure numerator / denominator until it clears `bound` or the budget is spent.
+
+        Where the GPU was throttled or shared there is no value, and nothing is kept.
+        """
         seed = crc32(f"{claim} {what}".encode())
-        pairs = self._bench.pairs(numerator, denominator, bound, budget=self._budget, seed=seed)
         device = self._bench.device
+        try:
+            pairs = self._bench.pairs(numerator, denominator, bound, budget=self._budget, seed=seed)
+        except NotComparable as why:
+            where = f"{device.name}, not comparable: {why}"
+            return Evidence(kind, where, device.clock, what, None, bound)
         self.pairs.setdefault(claim, {})[what] = {
             "numerator": numerator.name,
             "denominator": denominator.name,
             "clock": device.clock,
-            "seconds": [[round(a, 9), round(b, 9)] for a, b in pairs],
+            "seconds": [[round(a, 10), round(b, 10)] for a, b in pairs],
+            "telemetry": self._bench.watch.summary(),
         }
         return _judged(kind, device.name, device.clock, what, pairs, bound)
 

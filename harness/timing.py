@@ -1,7 +1,7 @@
 """Compare two launches: cold pairs, and an exact interval for the median of their ratio.
 
-Both launches of a pair run within a millisecond or so, in random order. Clocks, temperature and
-neighbours then move both alike and leave the ratio alone.
+A pair is a block of four runs, A B B A or B A A B, within two milliseconds or so: clocks,
+temperature and neighbours move both alike, and so does whatever drifts steadily.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 from statistics import median
 from typing import Final, Literal
@@ -21,7 +22,7 @@ Outcome = Literal["inside", "outside", "straddles"]
 
 CONFIDENCE: Final = 0.99
 WARM_UP: Final = 3
-FIRST_PAIRS: Final = 16
+LAUNCH_FLOOR: Final = 0.5e-6  # seconds; an empty kernel takes about 1 us
 
 
 class ImplausibleTime(RuntimeError):
@@ -44,15 +45,16 @@ Timed = Launch | float  # what is timed, or the seconds of an Ideal
 
 @dataclass(frozen=True)
 class Budget:
-    """What one comparison may spend: pairs, and seconds of device time."""
+    """What one comparison may spend: pairs, seconds of device time; pairs before the first look."""
 
-    pairs: int = 256
+    pairs: int = 128
     seconds: float = 20.0
+    first: int = 8
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The median of a ratio, and where it lies with 99 % confidence; unknown ends are infinite."""
+    """The median of a ratio, and where it lies with some confidence; unknown ends are infinite."""
 
     value: float
     low: float
@@ -73,7 +75,7 @@ class Interval:
         return "straddles"
 
 
-def ratio(pairs: Sequence[Pair]) -> Interval:
+def ratio(pairs: Sequence[Pair], confidence: float = CONFIDENCE) -> Interval:
     """Return the median of numerator / denominator over `pairs` of seconds.
 
     The interval is between two order statistics, exact for any distribution
@@ -86,26 +88,41 @@ def ratio(pairs: Sequence[Pair]) -> Interval:
     ValueError
         There are no pairs.
     """
-    from scipy.stats import quantile_test  # takes a second to import; collection needs none of it
-
     if not pairs:
         raise ValueError("no pairs: nothing was measured")
     for seconds in (sample for pair in pairs for sample in pair):
         refuse_implausible(seconds)
-    ratios = [numerator / denominator for numerator, denominator in pairs]
-    ends = quantile_test(ratios, q=1.0, p=0.5).confidence_interval(CONFIDENCE)
-    low = -math.inf if math.isnan(ends.low) else float(ends.low)
-    high = math.inf if math.isnan(ends.high) else float(ends.high)
-    return Interval(median(ratios), low, high)
+    ratios = sorted(numerator / denominator for numerator, denominator in pairs)
+    low, high = ranks(len(ratios), confidence)
+    return Interval(
+        median(ratios),
+        -math.inf if low is None else ratios[low - 1],
+        math.inf if high is None else ratios[high - 1],
+    )
+
+
+@cache
+def ranks(count: int, confidence: float) -> tuple[int | None, int | None]:
+    """Return which of `count` sorted values enclose their median, counted from 1.
+
+    >>> ranks(16, 0.99)
+    (3, 14)
+    """
+    from scipy.stats import quantile_test  # takes a second to import; collection needs none of it
+
+    ends = quantile_test(range(1, count + 1), q=1.0, p=0.5).confidence_interval(confidence)
+    low, high = (None if math.isnan(end) else int(end) for end in (ends.low, ends.high))
+    return low, high
 
 
 def measure_pairs(
     device: TimedDevice, numerator: Timed, denominator: Timed, count: int, seed: int
 ) -> list[Pair]:
-    """Time `count` pairs (numerator, denominator) in seconds, each sample with a cold L2.
+    """Time `count` pairs (numerator, denominator) in seconds, each run with a cold L2.
 
-    Which of the two goes first is drawn for each pair. Warm-up is counted in launches, never in
-    time: a slow first launch must not use it up.
+    Each pair is the means of a block of four runs; which of the two is the outer one, A B B A or
+    B A A B, is drawn. What a place in the block costs cancels, and so does a steady drift. Warm-up
+    is counted in launches, never in time: a slow first launch must not use it up.
     """
     for timed in (numerator, denominator):
         for _ in range(WARM_UP):
@@ -115,20 +132,20 @@ def measure_pairs(
 
 
 def _pair(device: TimedDevice, numerator: Timed, denominator: Timed, swapped: bool) -> Pair:
-    if swapped:
-        second, first = sample(device, denominator), sample(device, numerator)
-    else:
-        first, second = sample(device, numerator), sample(device, denominator)
-    return first, second
+    outer, inner = (denominator, numerator) if swapped else (numerator, denominator)
+    first, second, third, last = (sample(device, each) for each in (outer, inner, inner, outer))
+    outside, inside = (first + last) / 2, (second + third) / 2
+    return (inside, outside) if swapped else (outside, inside)
 
 
 def sample(device: TimedDevice, timed: Timed) -> float:
-    """Return the seconds of one cold run, or of the ideal; what memory cannot do is refused.
+    """Return the seconds of one cold run, or of the ideal; what a GPU cannot do is refused.
 
     Raises
     ------
     ImplausibleTime
-        Zero, negative, infinite, NaN, or faster than `launch.bytes` at the peak bandwidth.
+        Zero, negative, infinite, NaN, shorter than an empty kernel, or faster than `launch.bytes`
+        at the peak bandwidth.
     """
     if not isinstance(timed, Launch):
         return timed
@@ -140,7 +157,10 @@ def sample(device: TimedDevice, timed: Timed) -> float:
 def refuse_implausible(
     seconds: float, size: int = 0, peak: float | None = None, what: object = "a sample"
 ) -> None:
-    """Raise ImplausibleTime unless positive and no faster than `size` bytes at `peak` (bytes/s)."""
+    """Raise ImplausibleTime unless positive and no faster than `size` bytes at `peak` (bytes/s).
+
+    A Launch must also take as long as one that does nothing.
+    """
     name = what.kernel if isinstance(what, Launch) else what
     if not math.isfinite(seconds):
         raise ImplausibleTime(
@@ -155,22 +175,33 @@ def refuse_implausible(
         raise ImplausibleTime(
             f"{name} moved {size} bytes in {seconds * 1e6:.3f} us, "
             f"{size / seconds / 1e9:.0f} GB/s, above the {peak / 1e9:.0f} GB/s of the memory: "
-            "the input was still in L2, the loads were compiled away, or Launch.bytes is too large"
+            "the input was still in L2 (it fits there, or persists there), the loads were compiled "
+            "away, or Launch.bytes is too large"
+        )
+    if isinstance(what, Launch) and seconds < LAUNCH_FLOOR:
+        raise ImplausibleTime(
+            f"{name} took {seconds * 1e6:.3f} us, an empty kernel takes {LAUNCH_FLOOR * 1e6} us or "
+            "more: the record is of something else, or the clock is not this GPU's"
         )
 
 
 def buy_pairs(
-    measure: Callable[[int, int], list[Pair]], bound: Bound, budget: Budget, seed: int
+    measure: Callable[[int, int], list[Pair]],
+    bound: Bound,
+    budget: Budget,
+    seed: int,
+    confidence: float = CONFIDENCE,
 ) -> list[Pair]:
     """Measure pairs until their interval clears `bound`, or until the budget is spent.
 
     `measure(count, seed)` returns `count` new pairs. The number of pairs doubles from look to look
-    (16, 32, 64, 128, 256): five looks at 99 % keep a wrong verdict below 2.5 % on each side.
+    (8, 16, 32, 64, 128): k looks at confidence c keep a wrong verdict below k (1 - c) / 2 on each
+    side, five looks at 99 % below 2.5 %.
     """
-    pairs = measure(min(FIRST_PAIRS, budget.pairs), seed)
-    while ratio(pairs).against(bound) == "straddles":
+    pairs = measure(min(budget.first, budget.pairs), seed)
+    while ratio(pairs, confidence).against(bound) == "straddles":
         more = min(len(pairs), budget.pairs - len(pairs))
-        spent = sum(map(sum, pairs))
+        spent = 2 * sum(map(sum, pairs))  # a pair is two runs of each
         if more <= 0 or spent * (1 + more / len(pairs)) > budget.seconds:
             break
         pairs += measure(more, seed + len(pairs))

@@ -70,17 +70,17 @@ class CuptiClock:
         """
         # Not CONCURRENT_KERNEL: to tell overlapping kernels apart CUPTI adds code to every block,
         # 23 us to a kernel of 262,144 blocks and 302 us on an H200.
-        return self._single(self._window(self._cupti.ActivityKind.KERNEL, flush, run), name)
+        return self._single(self._window(flush, run, "KERNEL"), name)
 
     def routine(self, flush: Action, run: Action, name: str) -> float:
-        """Return the seconds of all kernels that `run` launches, without the gaps between them.
+        """Return the seconds of all kernels and copies that `run` queues, without the gaps.
 
         Raises
         ------
         ClockError
-            No kernel ran in the window.
+            Neither kernel nor copy ran in the window.
         """
-        records = self._window(self._cupti.ActivityKind.KERNEL, flush, run)
+        records = self._window(flush, run, "KERNEL", "MEMCPY")
         if not records:
             raise ClockError(
                 f"{name} was to be timed, CUPTI recorded no kernel: the library answered without "
@@ -96,18 +96,21 @@ class CuptiClock:
         ClockError
             No copy ran in the window, or more than one.
         """
-        return self._single(self._window(self._cupti.ActivityKind.MEMCPY, flush, run), "copy")
+        return self._single(self._window(flush, run, "MEMCPY"), "copy")
 
-    def _window(self, kind: Any, flush: Action, run: Action) -> list[Record]:
+    def _window(self, flush: Action, run: Action, *names: str) -> list[Record]:
+        kinds = [getattr(self._cupti.ActivityKind, name) for name in names]
         flush()  # before the window opens, so that it leaves no record
         self._records.clear()
-        self._cupti.activity_enable(kind)
+        for kind in kinds:
+            self._cupti.activity_enable(kind)
         try:
             run()
             self._synchronize()
             self._cupti.activity_flush_all(0)
         finally:
-            self._cupti.activity_disable(kind)
+            for kind in kinds:
+                self._cupti.activity_disable(kind)
         return list(self._records)
 
     def _completed(self, activities: list[Any]) -> None:

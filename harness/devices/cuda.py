@@ -6,8 +6,7 @@ kernels of their own, run them beside ours, and fill a cache in the user's home.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -19,13 +18,14 @@ from harness.devices import Array, Launch, Routine
 from harness.devices.arguments import pack
 from harness.devices.clocks import Clock, choose
 from harness.devices.driver import open_cupy
-from kernels import Binary, Kernel, compile_kernel, compile_source
+from harness.devices.errors import DeadContext, Guard, OutOfMemory, Refused
+from harness.devices.flush import FLUSH, forget_persisting, make_flush
+from harness.devices.guarded import GuardedMemory
+from kernels import Binary, Kernel, compile_kernel, compile_source, parameters
+
+__all__ = ["CudaDevice", "DeadContext", "OutOfMemory", "Refused"]
 
 SOURCE: Final = Path(__file__).with_name("cuda.cu")
-FLUSH: Final = "read_all"
-FLUSH_BLOCK: Final = 256
-FLUSH_THREADS: Final = 2048  # per multiprocessor
-FLUSH_LOAD: Final = 16  # bytes
 NAN_BYTE: Final = 0xFF  # a float of any size whose bytes are all 0xFF is NaN
 POISON_BYTE: Final = 0xA5
 COPY_BYTES: Final = 1 << 28
@@ -33,14 +33,6 @@ COPY_SAMPLES: Final = 11
 
 MEMORY_CLOCK_KHZ: Final = 36  # CUDA's numbers of two device attributes
 MEMORY_BUS_BITS: Final = 37
-
-
-class Refused(RuntimeError):
-    """CUDA refused an operation; the context lives on."""
-
-
-class DeadContext(RuntimeError):
-    """A kernel broke the context: every later CUDA call of this process fails; end the session."""
 
 
 class CudaDevice:
@@ -69,11 +61,13 @@ class CudaDevice:
     def __init__(self) -> None:
         cupy = open_cupy()
         self._cupy, self._runtime, self._driver = cupy, cupy.cuda.runtime, cupy.cuda.driver
-        self._errors = (self._runtime.CUDARuntimeError, self._driver.CUDADriverError)
-        self._death, self._last_launch = "", "none"
+        self._guard = Guard(cupy.cuda)
         self._dynamic_shared = self._driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self._modules: dict[tuple[object, ...], Any] = {}
+        self._memory = GuardedMemory(cupy)
+        self._uses: dict[int, tuple[Kernel, str]] = {}
         self._describe()
+        forget_persisting(self._runtime)
         self._flush = self._make_flush()
         self._clock: Clock = choose(cupy.cuda, self._flush, FLUSH)
         self.clock, self.clock_reason = self._clock.name, self._clock.why
@@ -95,8 +89,7 @@ class CudaDevice:
     def put(self, values: NDArray[Any]) -> Array:
         """Copy `values` to the device."""
         with self._guard(f"copying {values.nbytes} bytes to the GPU"):
-            array: Array = self._cupy.asarray(values)
-        return array
+            return self._memory.copied(values)
 
     def empty(self, size: int, dtype: DTypeLike) -> Array:
         """Allocate `size` elements, poisoned: NaN for floats, 0xA5 in every byte for the rest."""
@@ -151,21 +144,37 @@ class CudaDevice:
         with self._guard(f"timing {launch.kernel}"):
             return self._clock.kernel(self._flush, run, launch.kernel.name)
 
+    def copy(self, source: Array, target: Array, size: int) -> Callable[[], None]:
+        """Return the card's own copy of `size` bytes, ready to be queued."""
+        ends = _address(target), _address(source)
+        kind = self._runtime.memcpyDeviceToDevice
+        return lambda: self._runtime.memcpyAsync(*ends, size, kind, 0)
+
     def copy_bandwidth(self) -> float:
         """Return bytes per second, read and written, of a device-to-device copy of 2^28 bytes.
 
         The median of 11 copies, each with a cold L2.
         """
-        source = self._filled(COPY_BYTES, np.uint8, POISON_BYTE)
-        target = self._filled(COPY_BYTES, np.uint8, POISON_BYTE)
-
-        def run() -> None:
-            ends = _address(target), _address(source)
-            self._runtime.memcpyAsync(*ends, COPY_BYTES, self._runtime.memcpyDeviceToDevice, 0)
-
+        source, target = (self._filled(COPY_BYTES, np.uint8, POISON_BYTE) for _ in range(2))
+        run = self.copy(source, target, COPY_BYTES)
         with self._guard("copying on the GPU"):
             seconds = [self._clock.copy(self._flush, run) for _ in range(COPY_SAMPLES)]
         return 2 * COPY_BYTES / median(seconds)
+
+    def verify_canaries(self) -> None:
+        """Look at the memory around every array, once all launches before are done.
+
+        Raises
+        ------
+        harness.devices.guarded.OutOfBounds
+            Something wrote there; the message names the array, the side and its last kernel.
+        """
+        with self._guard("reading the memory around the arrays"):
+            self._memory.verify(self._last_use)
+
+    def _last_use(self, first: int, end: int) -> str:
+        used = [self._uses[at] for at in self._uses if first <= at < end]
+        return f" (argument {used[-1][1]!r} of {used[-1][0]})" if used else ""
 
     def attribute(self, number: int) -> int:
         """Return a device attribute of the driver by CUDA's number."""
@@ -180,10 +189,7 @@ class CudaDevice:
 
     def _filled(self, size: int, dtype: DTypeLike, byte: int) -> Array:
         with self._guard(f"allocating {size} elements of {np.dtype(dtype)}"):
-            array = self._cupy.ndarray(size, dtype)
-            self._runtime.memsetAsync(array.data.ptr, byte, array.nbytes, 0)
-        filled: Array = array
-        return filled
+            return self._memory.filled(size, dtype, byte)
 
     def _ready(
         self, kernel: Kernel, grid: int, block: int, arguments: tuple[Any, ...], shared: int
@@ -193,13 +199,16 @@ class CudaDevice:
         if min(grid, block) < 1:  # CuPy would round both up to one
             raise Refused(f"{what}: a launch needs at least one block of one thread")
         packed = pack(kernel, arguments)
+        for parameter, value in zip(parameters(kernel), packed, strict=True):
+            if parameter.type.endswith("*"):
+                self._uses[int(value)] = kernel, parameter.name
         with self._guard(what, self._limits):
             function = self._function(kernel, shared)
 
         def run() -> None:
             with self._guard(what, self._limits):
                 function((grid,), (block,), packed, shared)
-            self._last_launch = what
+            self._guard.last_launch = what
 
         return run
 
@@ -213,45 +222,10 @@ class CudaDevice:
         return function
 
     def _make_flush(self) -> Callable[[], None]:
-        """Return a launch that reads twice the size of L2, so that nothing else is left in it.
-
-        It must not write: dirty lines would be written back inside the next kernel (+14 % on one
-        of 62 us on an H200).
-        """
         size = 2 * self.l2_bytes
         memory = self._filled(size, np.uint8, POISON_BYTE), self._filled(1, np.uint32, POISON_BYTE)
-        addresses = [np.uint64(_address(array)) for array in memory]
         function = _load(compile_source(SOURCE, (), self.architecture)).get_function(FLUSH)
-        shape = (self.multiprocessors * FLUSH_THREADS // FLUSH_BLOCK,), (FLUSH_BLOCK,)
-        self._flush_memory = memory  # the launch knows only addresses
-
-        def flush() -> None:
-            function(*shape, (*addresses, np.int32(size // FLUSH_LOAD)))
-
-        return flush
-
-    @contextmanager
-    def _guard(self, what: str, hint: str = "") -> Iterator[None]:
-        """Turn CUDA's errors into Refused, or into DeadContext if they stay."""
-        if self._death:
-            raise DeadContext(self._death)
-        try:
-            yield
-        except self._errors as error:
-            self._raise_if_dead(error)
-            raise Refused(f"{what}: {error}" + (f"; {hint}" if hint else "")) from error
-
-    def _raise_if_dead(self, error: Exception) -> None:
-        # An error of one call is gone by the next one; an error of the context is given for ever.
-        try:
-            self._runtime.deviceSynchronize()
-        except self._errors:
-            self._death = (
-                f"the GPU's context is dead ({error}); the last launch was {self._last_launch}. "
-                "Every later CUDA call of this process fails too: end this session, then run that "
-                "launch alone, on the emulated device or under compute-sanitizer"
-            )
-            raise DeadContext(self._death) from error
+        return make_flush(function, memory, size, self.multiprocessors)
 
 
 def _load(binary: Binary) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -34,6 +35,17 @@ FIELDS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+# What moves while a measurement runs: read after each block of samples.
+SAMPLED: Final = (
+    "sm_clock_mhz",
+    "max_sm_clock_mhz",
+    "memory_clock_mhz",
+    "temperature_c",
+    "power_w",
+    "throttle_reasons",
+)
+
+
 def state(bus_id: str | None = None) -> dict[str, Any]:
     """Return the FIELDS of a GPU now; None where the driver does not say, {} without nvidia-ml-py.
 
@@ -46,6 +58,49 @@ def state(bus_id: str | None = None) -> dict[str, Any]:
         # No package, no driver, no permission: telemetry is never what stops a measurement.
         return {}
     return {name: _read(field, nvml, gpu) for name, field in FIELDS.items()}
+
+
+def sampled(bus_id: str) -> dict[str, Any]:
+    """Return the SAMPLED fields now, and `other_processes` that compute on this GPU.
+
+    Units as in `state`; the processes are a list of ids, None if the driver does not tell them
+    apart from this one, as in a container with process ids of its own.
+    """
+    try:
+        nvml, gpu = _open(bus_id)
+    except Exception:
+        return {}
+    fields: dict[str, Callable[[Any, Any], Any]] = {name: FIELDS[name] for name in SAMPLED}
+    fields["other_processes"] = others
+    return {name: _read(field, nvml, gpu) for name, field in fields.items()}
+
+
+def others(nvml: Any, gpu: Any) -> list[int] | None:
+    """Return the ids of other processes that kept multiprocessors busy in the last second or so."""
+    present = {process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(gpu)}
+    if os.getpid() not in present:
+        return None
+    present.discard(os.getpid())
+    if not present:
+        return []
+    samples = nvml.nvmlDeviceGetProcessUtilization(gpu, 0)
+    return sorted({each.pid for each in samples if each.smUtil > 0} & present)
+
+
+def summary(readings: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the least and the most of every number in `readings`, and every word that occurs.
+
+    >>> summary([{"power_w": 140.5, "ecc": None}, {"power_w": 161.0}])
+    {'power_w': [140.5, 161.0]}
+    """
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys(name for reading in readings for name in reading):
+        values = [reading[name] for reading in readings if reading.get(name) is not None]
+        if values and isinstance(values[0], list):
+            found[name] = sorted({word for words in values for word in words})
+        elif values:
+            found[name] = [min(values), max(values)]
+    return found
 
 
 @cache

@@ -102,6 +102,12 @@ def test_a_routine_takes_as_long_as_all_its_kernels(cupti: FakeCupti, clock: Cup
     assert seconds == pytest.approx(42.5e-6)
 
 
+def test_a_routine_may_copy_too(cupti: FakeCupti, clock: CuptiClock) -> None:
+    seconds = clock.routine(nothing, lambda: cupti.copy(124_900), "copy")
+    assert seconds == pytest.approx(124.9e-6)
+    assert not cupti.enabled
+
+
 def test_a_routine_without_kernels_is_refused(clock: CuptiClock) -> None:
     with pytest.raises(ClockError, match=r"cublas gemm was to be timed, CUPTI recorded no kernel"):
         clock.routine(nothing, nothing, "cublas gemm")

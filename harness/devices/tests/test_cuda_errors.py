@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from harness.devices import cuda
-from harness.devices.cuda import CudaDevice, DeadContext, Refused
+from harness.devices.cuda import CudaDevice, DeadContext, OutOfMemory, Refused
+from harness.devices.guarded import OutOfBounds
 from kernels import kernel
 
 COPY = kernel("coalescing", "copy_offset")
@@ -23,26 +25,54 @@ class CUDADriverError(RuntimeError):
     pass
 
 
+class FakePointer:
+    def __init__(self, ptr: int, memory: Any) -> None:
+        self.ptr, self.memory = ptr, memory
+
+    def __add__(self, offset: int) -> FakePointer:
+        return FakePointer(self.ptr + offset, self.memory)
+
+
 class FakeArray:
-    def __init__(self, size: int, dtype: Any) -> None:
-        self.nbytes = size * np.dtype(dtype).itemsize
-        self.data = SimpleNamespace(ptr=256)
-        typestr = np.dtype(dtype).str
-        self.__cuda_array_interface__ = {"data": (256, False), "shape": (size,), "typestr": typestr}
+    def __init__(self, shape: Any, dtype: Any, memptr: FakePointer) -> None:
+        self.dtype = np.dtype(dtype)
+        self.shape = shape if isinstance(shape, tuple) else (shape,)
+        self.nbytes = int(np.prod(self.shape)) * self.dtype.itemsize
+        self.__cuda_array_interface__ = {
+            "data": (memptr.ptr, False),
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+        }
+        self.memptr = memptr
 
 
 class FakeRuntime:
-    """An H200's numbers; `broken` is the error that stays."""
+    """An H200's numbers, its memory the host's; `broken` is the error that stays."""
 
     CUDARuntimeError = CUDARuntimeError
-    memcpyDeviceToDevice = 3
+    memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice = 1, 2, 3
 
     def __init__(self) -> None:
         self.broken = ""
         self.fills: list[int] = []
+        self.limits: dict[int, int] = {}
+        self.free = 1 << 40
+
+    def alloc(self, size: int) -> FakePointer:
+        if size > self.free:
+            raise MemoryError("Out of memory allocating 4,096 bytes")
+        memory = np.zeros(size, np.uint8)
+        return FakePointer(memory.ctypes.data, memory)
+
+    def memcpy(self, target: int, source: int, size: int, kind: int) -> None:
+        self.deviceSynchronize()
+        ctypes.memmove(target, source, size)
+
+    def deviceSetLimit(self, limit: int, value: int) -> None:
+        self.limits[limit] = value
 
     def getDeviceProperties(self, index: int) -> dict[str, Any]:
-        numbers = {"major": 9, "minor": 0, "multiProcessorCount": 132, "l2CacheSize": 60 << 20}
+        numbers = {"major": 9, "minor": 0, "multiProcessorCount": 132, "l2CacheSize": 16 << 10}
         limits = {"maxThreadsPerBlock": 1024, "sharedMemPerBlockOptin": 232_448}
         return {"name": b"NVIDIA H200", **numbers, **limits}
 
@@ -58,6 +88,7 @@ class FakeRuntime:
     def memsetAsync(self, pointer: int, byte: int, size: int, stream: int) -> None:
         self.deviceSynchronize()
         self.fills.append(byte)
+        ctypes.memset(pointer, byte, size)
 
     def deviceSynchronize(self) -> None:
         if self.broken:
@@ -92,7 +123,7 @@ def device(runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch) -> CudaDevice:
     )
     events = SimpleNamespace(Event=lambda: None, get_elapsed_time=None)
     fake = SimpleNamespace(
-        cuda=SimpleNamespace(runtime=runtime, driver=driver, **vars(events)),
+        cuda=SimpleNamespace(runtime=runtime, driver=driver, alloc=runtime.alloc, **vars(events)),
         ndarray=FakeArray,
         asnumpy=lambda array: runtime.deviceSynchronize(),
     )
@@ -167,3 +198,58 @@ def test_after_that_everything_fails_at_once(device: CudaDevice, runtime: FakeRu
         device.launch(COPY, 1, 32, x, y, 0)
     with pytest.raises(DeadContext):
         device.empty(1, "f4")
+
+
+def test_memory_that_is_out_is_no_wrong_kernel(device: CudaDevice, runtime: FakeRuntime) -> None:
+    runtime.free = 0
+    with pytest.raises(OutOfMemory, match=r"allocating 8 elements of float32: .*fewer processes"):
+        device.empty(8, "f4")
+
+
+def test_nothing_of_l2_is_set_aside(device: CudaDevice, runtime: FakeRuntime) -> None:
+    assert device.multiprocessors == 132
+    assert runtime.limits == {6: 0}
+
+
+def written(array: Any, offset: int) -> None:
+    ctypes.memset(array.__cuda_array_interface__["data"][0] + offset, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"),
+    [
+        (-1, r"byte -1 before float32\[64\] at 0x"),
+        (-512, r"byte -512 before float32"),
+        (256, r"byte \+1 after float32\[64\] at 0x.*argument 'x' of copy_offset\) was written"),
+        (767, r"byte \+512 after float32"),
+    ],
+)
+def test_a_write_outside_an_array_names_it_and_the_side(
+    device: CudaDevice, offset: int, message: str
+) -> None:
+    """256 bytes between two guards of 512."""
+    x, y = device.empty(64, "f4"), device.empty(32, "f4")
+    device.launch(COPY, 1, 32, x, y, 0)
+    device.verify_canaries()
+    written(x, offset)
+    with pytest.raises(OutOfBounds, match=message):
+        device.verify_canaries()
+
+
+def test_a_write_inside_an_array_is_none_outside(device: CudaDevice) -> None:
+    x, nothing = device.put(np.ones((4, 16), "f4")), device.empty(0, "f4")
+    written(x, 0)
+    written(x, 255)
+    device.verify_canaries()
+    written(nothing, 0)
+    with pytest.raises(OutOfBounds, match=r"byte \+1 after float32\[0\] at 0x[0-9a-f]+ was"):
+        device.verify_canaries()
+
+
+def test_what_is_gone_is_not_looked_at(device: CudaDevice) -> None:
+    x = device.empty(64, "f4")
+    memory = x.memptr.memory  # type: ignore[attr-defined]
+    written(x, -1)
+    del x
+    device.verify_canaries()
+    assert memory is not None

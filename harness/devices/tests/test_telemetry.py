@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -20,6 +21,10 @@ def unsupported(*_: Any) -> Any:
     raise NVMLError("Not Supported")
 
 
+def processes(*ids: int, busy: int = 0) -> list[Any]:
+    return [SimpleNamespace(pid=each, smUtil=busy) for each in ids]
+
+
 SUPPORTED: dict[str, Any] = {
     "nvmlInit": lambda: None,
     "nvmlDeviceGetHandleByIndex": lambda index: f"gpu {index}",
@@ -33,6 +38,8 @@ SUPPORTED: dict[str, Any] = {
     "nvmlDeviceGetCurrentClocksEventReasons": lambda gpu: 0x4,
     "nvmlSystemGetDriverVersion": lambda: "580.159.04",
     "nvmlDeviceGetMigMode": lambda gpu: [0, 0],
+    "nvmlDeviceGetComputeRunningProcesses": lambda gpu: processes(os.getpid()),
+    "nvmlDeviceGetProcessUtilization": lambda gpu, since: [],
 }
 CONSTANTS: dict[str, Any] = {
     "NVML_CLOCK_SM": 1,
@@ -102,3 +109,51 @@ def test_no_package_gives_nothing(nvml: Any, monkeypatch: pytest.MonkeyPatch) ->
 def test_reasons_that_have_no_name_yet_are_shown_as_bits() -> None:
     assert telemetry.reasons(0x20_0000_0008) == ["hardware slowdown", "0x2000000000"]
     assert telemetry.reasons(0) == []
+
+
+def test_what_is_read_beside_samples(nvml: Any) -> None:
+    nvml()
+    assert telemetry.sampled("0000:00:06.0") == {
+        "sm_clock_mhz": 1980,
+        "max_sm_clock_mhz": 1980,
+        "memory_clock_mhz": 3201,
+        "temperature_c": 37,
+        "power_w": 257.279,
+        "throttle_reasons": ["software power cap"],
+        "other_processes": [],
+    }
+
+
+def others(nvml: Any, present: list[Any], busy: Any) -> Any:
+    nvml(
+        nvmlDeviceGetComputeRunningProcesses=lambda gpu: present,
+        nvmlDeviceGetProcessUtilization=busy,
+    )
+    return telemetry.sampled("0000:00:06.0")["other_processes"]
+
+
+def test_only_processes_that_compute_disturb(nvml: Any) -> None:
+    here = os.getpid()
+    ids = processes(here, 4242, 4343)
+    used = [*processes(here, 4242, busy=90), *processes(4343, busy=0)]
+    assert others(nvml, ids, lambda gpu, since: used) == [4242]
+
+
+@pytest.mark.parametrize(
+    ("present", "busy"),
+    [
+        pytest.param(processes(1, 2), lambda *_: processes(2, busy=90), id="ids-of-the-host"),
+        pytest.param([], lambda *_: processes(2, busy=90), id="none-shown"),
+        pytest.param(processes(os.getpid(), 2), unsupported, id="utilisation-unsupported"),
+    ],
+)
+def test_processes_that_cannot_be_told_apart_are_none(
+    nvml: Any, present: list[Any], busy: Any
+) -> None:
+    assert others(nvml, present, busy) is None
+
+
+def test_readings_without_a_driver_are_empty(nvml: Any) -> None:
+    nvml(nvmlInit=unsupported)
+    assert telemetry.sampled("0000:00:06.0") == {}
+    assert telemetry.summary([{}, {}]) == {}

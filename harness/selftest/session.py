@@ -1,0 +1,133 @@
+"""One self-test on one GPU: what is compared with what, and the document that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import numpy as np
+
+from harness.comparison import RULE, Rule
+from harness.devices import Workload
+from harness.selftest.plants import WRONG, CardCopy, planted, waiting
+from harness.selftest.power import smallest_detectable
+from harness.selftest.trials import (
+    Proving,
+    Trial,
+    Versus,
+    by_subject,
+    detection,
+    false_alarms,
+    wrong_flagged,
+)
+from harness.workbench import Workbench
+from harness.workloads.access import Update
+from harness.workloads.reduction import Reduction
+
+CORE_CLOCK_KHZ: Final = 13  # CUDA's number of the device attribute
+ROUNDS: Final = 40
+SMALL: Final = 1 << 16  # elements on which one lost load shows
+SLOWDOWNS: Final = (0.02, 0.01, 0.05)
+V7: Final = Reduction("reduce_v7")
+SUBJECTS: Final[dict[str, Workload]] = {
+    "reduce_v5": Reduction("reduce_v5"),
+    "reduce_v6": Reduction("reduce_v6"),
+    "reduce_v7": V7,
+    "update_aos": Update("aos"),
+    "update_soa": Update("soa"),
+    "card_copy": CardCopy(),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a self-test compares.
+
+    `slowed(bench, slowdown)` returns `old` as a kernel that takes 1 + slowdown times as long.
+    """
+
+    subjects: dict[str, Workload]
+    old: Workload
+    benchmark: str
+    slowed: Callable[[Workbench, float], Workload]
+    wrong: dict[str, Workload]
+    trials: int = 200
+    sabotage_trials: int = 50
+    slowdowns: Sequence[float] = SLOWDOWNS
+    rule: Rule = RULE
+
+
+def plan(folder: Path, trials: int, sabotage_trials: int) -> Plan:
+    """Return the plan for a GPU; `folder` takes the sources of the planted kernels."""
+    wrong: dict[str, Workload] = {
+        plant.name: planted(plant, folder, SMALL) for plant in WRONG if plant.safe
+    }
+
+    def slowed(bench: Workbench, slowdown: float) -> Workload:
+        seconds = median(bench.rounds(V7, ROUNDS))
+        hertz = bench.device.attribute(CORE_CLOCK_KHZ) * 1000
+        return planted(waiting(round(slowdown * seconds * hertz)), folder)
+
+    return Plan(SUBJECTS, V7, "reduce_v7", slowed, wrong, trials, sabotage_trials)
+
+
+def run(bench: Workbench, plan: Plan, seconds: float, say: Callable[[str], None]) -> dict[str, Any]:
+    """Return the document of a self-test that takes about `seconds` at most.
+
+    The planted kernels come first: comparisons of a kernel with itself take what time is left.
+    """
+    proving = Proving(bench, plan.rule, seconds)
+    wrong = wrong_flagged(bench, plan.wrong)
+    rows, planted_trials = _sabotage(proving, plan, say)
+    versus = [Versus(name, each, each) for name, each in plan.subjects.items()]
+    trials = proving.trials(versus, plan.trials)
+    say(f"A/A: {len(trials)} trials done")
+    return {
+        "aa": false_alarms(trials),
+        "sabotage": rows,
+        "repeat_runs": [],
+        "device": bench.device.name,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "clock": bench.device.clock,
+        "rule": _ruled(plan.rule),
+        "smallest_detectable_change": _detectable(trials, plan.rule),
+        "wrong_kernels": wrong,
+        "details": by_subject([*trials, *planted_trials]),
+    }
+
+
+def _sabotage(
+    proving: Proving, plan: Plan, say: Callable[[str], None]
+) -> tuple[list[dict[str, Any]], list[Trial]]:
+    rows, every = [], list[Trial]()
+    for slowdown in plan.slowdowns:
+        slow = plan.slowed(proving.bench, slowdown)
+        subject = f"{plan.benchmark} planted {slowdown:.0%}"
+        trials = proving.trials([Versus(subject, slow, plan.old)], plan.sabotage_trials)
+        rows.append(detection(plan.benchmark, slowdown, trials))
+        every += trials
+        say(f"{subject}: {rows[-1]}")
+    return rows, every
+
+
+def _ruled(rule: Rule) -> dict[str, Any]:
+    budget = rule.budget
+    return {
+        "limit": rule.limit,
+        "confidence": rule.confidence,
+        "pairs": [budget.first, budget.pairs],
+    }
+
+
+def _detectable(trials: Sequence[Trial], rule: Rule) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for subject in dict.fromkeys(trial.subject for trial in trials):
+        pairs = [pair for trial in trials if trial.subject == subject for pair in trial.pairs]
+        if pairs:
+            ratios = np.array([new / old for new, old in pairs])
+            found[subject] = smallest_detectable(ratios, rule)
+    return found

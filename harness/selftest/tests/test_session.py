@@ -1,0 +1,250 @@
+"""A whole self-test on a GPU that is none: what is counted, stored and printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.comparison import BUDGET, Rule
+from harness.devices import Launch, NoGPU, Routine
+from harness.devices.clocks import ClockError
+from harness.devices.emulator import EmulatedDevice, Fault
+from harness.selftest import __main__ as program
+from harness.selftest import session
+from harness.selftest.plants import CardCopy, planted
+from harness.selftest.repeats import exit_codes
+from harness.selftest.session import Plan, run
+from harness.selftest.targets import missed
+from harness.selftest.trials import Trial, detection
+from harness.tests.fakes import FakeGPU, FakeWorkload
+from harness.timing import Budget
+from harness.watch import Watch
+from harness.workbench import Workbench
+from harness.workloads.access import Update
+from harness.workloads.reduction import Reduction
+from kernels import Kernel
+
+V7 = FakeWorkload("reduce_v7", 64e-6)
+SMALL = 1 << 12
+QUICK = Rule(budget=Budget(pairs=64, seconds=2.0, first=16))
+
+
+def plan(**changed: Any) -> Plan:
+    def slowed(bench: Workbench, slowdown: float) -> FakeWorkload:
+        return FakeWorkload(f"slow {slowdown}", 64e-6 * (1 + slowdown))
+
+    given: dict[str, Any] = {
+        "subjects": {"reduce_v7": V7, "copy": FakeWorkload("copy", 125e-6)},
+        "wrong": {"lost": FakeWorkload("lost", right=0)},
+        "trials": 6,
+        "sabotage_trials": 3,
+        "rule": QUICK,
+    }
+    return Plan(old=V7, benchmark="reduce_v7", slowed=slowed, **given | changed)
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def result(gpu: FakeGPU, **changed: Any) -> dict[str, Any]:
+    return run(Workbench(gpu, 16), plan(**changed), 60.0, silent)
+
+
+def test_the_same_is_the_same_and_the_planted_is_slower() -> None:
+    """0.2 % noise, so every verdict falls within 64 pairs."""
+    document = result(FakeGPU(noise=0.002))
+    assert document["aa"] == {"trials": 6, "slower": 0, "faster": 0, "broken": 0}
+    assert [row["flagged"] for row in document["sabotage"]] == [3, 3, 3]
+    assert [row["slowdown"] for row in document["sabotage"]] == [0.02, 0.01, 0.05]
+    assert document["wrong_kernels"] == {"lost": True}
+    assert set(document["smallest_detectable_change"]) == {"reduce_v7", "copy"}
+    assert missed(document) == []
+
+
+def test_a_card_too_noisy_to_tell_misses_the_target() -> None:
+    """30 % noise hides 1 %: nothing is flagged, and that is what it says."""
+    document = result(FakeGPU(noise=0.3), trials=2)
+    assert document["aa"]["slower"] == document["aa"]["faster"] == 0
+    assert "reduce_v7, 1% slower: flagged in 0 of 3 trials" in missed(document)
+
+
+def test_what_goes_wrong_while_it_is_timed_is_broken() -> None:
+    """Right before the trials, wrong after them."""
+    document = result(FakeGPU(), subjects={"rots": FakeWorkload("rots", right=1)}, trials=1)
+    assert document["aa"] == {"trials": 2, "slower": 0, "faster": 0, "broken": 1}
+    assert document["details"]["rots"]["why"] == ["rots is wrong"]
+    assert missed(document) == ["A/A: 1 of 2 comparisons broke"]
+
+
+def test_a_wrong_kernel_that_passes_is_missed() -> None:
+    """The check would be worth nothing."""
+    document = result(FakeGPU(), wrong={"lost": FakeWorkload("lost")}, trials=1)
+    assert "lost: a wrong kernel was not noticed" in missed(document)
+
+
+def test_a_sample_that_is_refused_is_broken() -> None:
+    """The clock saw two kernels."""
+
+    class Broken(FakeGPU):
+        def seconds(self, launch: Launch) -> float:
+            if str(launch.kernel) == "copy":
+                raise ClockError("CUPTI recorded copy, copy")
+            return super().seconds(launch)
+
+    document = result(Broken(), trials=2)
+    assert document["aa"]["broken"] == 1
+
+
+def test_a_disturbed_trial_is_neither_slower_nor_broken() -> None:
+    """The GPU throttles all the time: nothing is stored of it."""
+    hot = Watch(lambda: {"throttle_reasons": ["hardware slowdown"]}, pause=lambda seconds: None)
+    bench = Workbench(FakeGPU(), 16, hot)
+    document = run(bench, plan(slowdowns=(), trials=2), 60.0, silent)
+    assert document["aa"] == {"trials": 2, "slower": 0, "faster": 0, "broken": 0}
+    assert document["details"]["copy"]["verdicts"] == {"not comparable": 1}
+    assert document["smallest_detectable_change"] == {}
+
+
+def test_the_time_is_kept() -> None:
+    """None left: no trial, and no crash."""
+    document = run(Workbench(FakeGPU(), 16), plan(), -1.0, silent)
+    assert document["aa"]["trials"] == 0
+
+
+def test_a_trial_that_takes_too_long_misses_the_target() -> None:
+    """Two seconds are allowed."""
+    row = detection("reduce_v7", 0.02, [Trial("x", "slower", 2.5)] * 50)
+    document = {"aa": dict.fromkeys(("trials", "slower", "broken"), 0), "sabotage": [row]}
+    assert missed(document | {"repeat_runs": [0, 1]}) == [
+        "reduce_v7, 2% slower: a trial took 2.5 s, 2.0 s are allowed",
+        "repeated run 2 ended with exit code 1",
+    ]
+
+
+@pytest.mark.parametrize(("code", "flagged"), [(0, 49), (1, 48)])
+def test_forty_nine_of_fifty_are_enough_at_two_per_cent(code: int, flagged: int) -> None:
+    """The figure to reach."""
+    trials = [Trial("x", "slower", 0.1)] * flagged + [Trial("x", "undecided", 0.9)] * (50 - flagged)
+    document = {"aa": dict.fromkeys(("trials", "slower", "broken"), 0), "repeat_runs": []}
+    assert len(missed(document | {"sabotage": [detection("reduce_v7", 0.02, trials)]})) == code
+
+
+class Rehearsal(EmulatedDevice):
+    """The emulated device with a clock: bytes at 4 TB/s, and what a planted wait adds."""
+
+    clock = "cupti"
+    peak_bandwidth = 4.8e12
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._noise = np.random.default_rng(0)
+
+    def launch(self, kernel: Kernel, grid: int, block: int, *arguments: Any, **more: Any) -> None:
+        """Run a kernel that waits as the rung it is made of: the emulated device has no clock.
+
+        What it calls a fault, a GPU shows as a wrong result or a changed guard byte.
+        """
+        if "-wait-" in kernel.source:
+            kernel = Kernel("reduce_ladder", kernel.name, kernel.defines)
+        try:
+            super().launch(kernel, grid, block, *arguments, **more)
+        except Fault as error:
+            raise AssertionError(str(error)) from error
+
+    def copy(self, source: Any, target: Any, size: int) -> Any:
+        """Return a copy that is made when it is called."""
+
+        def run() -> None:
+            target.values[:] = source.values
+
+        return run
+
+    def copy_bandwidth(self) -> float:
+        return 4.1e12
+
+    def attribute(self, number: int) -> int:
+        return {13: 1_980_000}[number]
+
+    def seconds(self, launch: Launch) -> float:
+        cycles = 0
+        if isinstance(launch.kernel, Routine):
+            launch.kernel.call()
+        elif "-wait-" in launch.kernel.source:
+            cycles = int(launch.kernel.source.rpartition("-")[2])
+        seconds = 60e-6 + launch.bytes / 4e12 + cycles / 1.98e9
+        return seconds * float(self._noise.normal(1, 0.002))
+
+
+def test_the_program_as_it_runs_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The real workloads and plants, made small, through the command line."""
+    small = Reduction("reduce_v7", SMALL)
+    subjects = {
+        "reduce_v5": Reduction("reduce_v5", SMALL),
+        "reduce_v7": small,
+        "update_aos": Update("aos", 256),
+        "update_soa": Update("soa", 256),
+        "card_copy": CardCopy(SMALL),
+    }
+    monkeypatch.setattr(session, "SUBJECTS", subjects)
+    monkeypatch.setattr(session, "V7", small)
+    monkeypatch.setattr(session, "SMALL", SMALL)
+    monkeypatch.setattr(
+        session, "planted", lambda plant, folder, n=SMALL: planted(plant, folder, n)
+    )
+    monkeypatch.setattr(program, "_gpu", Rehearsal)
+    path = tmp_path / "gpu" / "selftest.json"
+    options = ["--trials", "5", "--sabotage-trials", "2", "--output", str(path)]
+    code = program.main([*options, "--repeat", f"{sys.executable} -c 'raise SystemExit(0)'", "2"])
+    document = json.loads(path.read_text())
+    assert document["aa"] == {"trials": 5, "slower": 0, "faster": 0, "broken": 0}
+    assert [row["flagged"] for row in document["sabotage"]] == [2, 2, 2]
+    assert document["repeat_runs"] == [0, 0]
+    assert all(document["wrong_kernels"].values())
+    assert code == 0, capsys.readouterr().out
+
+
+def test_without_a_gpu_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2: nothing was tested."""
+
+    def none() -> None:
+        raise NoGPU("no NVIDIA driver is loaded")
+
+    monkeypatch.setattr(program, "_gpu", none)
+    assert program.main([]) == 2
+    assert "no NVIDIA driver" in capsys.readouterr().err
+
+
+def test_repeats_alone_keep_what_is_stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And a run that fails is a target missed."""
+    path = tmp_path / "selftest.json"
+    path.write_text(json.dumps(result(FakeGPU())))
+    monkeypatch.setattr(program, "_gpu", FakeGPU)
+    command = f"{sys.executable} -c 'raise SystemExit(3)'"
+    code = program.main(["--only-repeat", "--repeat", command, "2", "--output", str(path)])
+    assert code == 1
+    assert json.loads(path.read_text())["repeat_runs"] == [3, 3]
+    assert json.loads(path.read_text())["aa"]["trials"] == 6
+
+
+def test_a_command_is_read_without_a_shell() -> None:
+    """Quotes hold together, and nothing else happens to it."""
+    seen: list[list[str]] = []
+    assert exit_codes("a 'b c' $HOME", 2, lambda words: len(seen.append(words) or [])) == [0, 0]  # type: ignore[func-returns-value]
+    assert seen == [["a", "b c", "$HOME"]] * 2
+    with pytest.raises(ValueError, match="no command to repeat"):
+        exit_codes(" ", 5)
+
+
+def test_the_budget_is_within_two_seconds_of_gpu_time() -> None:
+    """512 blocks of two runs of each, 64 us a run."""
+    assert BUDGET.pairs * 4 * 64e-6 < BUDGET.seconds
