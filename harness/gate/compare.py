@@ -71,12 +71,7 @@ def compare(before: Document | None, now: Document) -> Night:
     if differ := incomparable(before, now):
         rows = [_apart(recorded[name], tonight.get(name), differ) for name in recorded]
         return Night(rows, f"not comparable: {'; '.join(differ)}", [], broken)
-    peak = now.get("device", {}).get("peak GB/s", 0) * 1e9 or None
-    disturbed = now.get(NOT_COMPARABLE, {})
-    rows = [
-        _row(each, tonight.get(name), peak, disturbed.get(name)) for name, each in recorded.items()
-    ]
-    rows, environment = moved(rows, before, now)
+    rows, environment = moved(_rows(recorded, tonight, now), before, now)
     rows += [_new(each) for name, each in tonight.items() if name not in recorded]
     return Night(rows, environment, noted(before, now), broken, gone)
 
@@ -101,6 +96,16 @@ def _second(row: Row, again: Row | None) -> Row:
 def _claims(document: Document) -> Sequence[str]:
     found: Mapping[str, Any] = document.get("claims") or document.get("pairs") or {}
     return list(found)
+
+
+def _rows(
+    recorded: Mapping[str, Timing], tonight: Mapping[str, Timing], now: Document
+) -> list[Row]:
+    peak = now.get("device", {}).get("peak GB/s", 0) * 1e9 or None
+    disturbed = now.get(NOT_COMPARABLE, {})
+    return [
+        _row(each, tonight.get(name), peak, disturbed.get(name)) for name, each in recorded.items()
+    ]
 
 
 def _row(before: Timing, now: Timing | None, peak: float | None, disturbed: str | None) -> Row:

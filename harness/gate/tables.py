@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from typing import Any, Final
 
@@ -86,7 +87,12 @@ def _time(seconds: float | None) -> str:
     """Return a time, or the number itself where it is none."""
     if seconds is None:
         return "none"
-    return duration(seconds) if 0 < seconds < float("inf") else f"{seconds} s"
+    return duration(seconds) if 0 < seconds < math.inf else f"{seconds} s"
+
+
+def _finite(seconds: float | None) -> float | None:
+    """Return a time that JSON can hold."""
+    return seconds if seconds is not None and math.isfinite(seconds) else None
 
 
 def _cells(row: Row) -> str:
@@ -99,8 +105,8 @@ def _fields(row: Row) -> dict[str, Any]:
         "name": row.name,
         "status": str(row.status),
         "why": row.why,
-        "baseline": row.before,
-        "tonight": row.now,
+        "baseline": _finite(row.before),
+        "tonight": _finite(row.now),
         "ratio": row.ratio,
         "interval": row.interval,
         "limit": row.limit,

@@ -73,10 +73,9 @@ def judged(before: Timing, now: Timing, peak: float | None) -> Row:
     allowed = limit(before.runs, resolution(now.clock))
     found = ratio([(seconds, before.median) for seconds in samples])
     status, why = placed(found, allowed, samples)
-    status, why = _with_telemetry(status, why, before, now)
-    status, why = _with_source(status, why, before, now)
-    ends = (found.low, found.high) if math.isfinite(found.high - found.low) else None
+    status, why = _with_source(*_with_telemetry(status, why, before, now), before, now)
     words = "; ".join(filter(None, (why, first_of(refused, len(now.samples)))))
+    ends = (found.low, found.high) if math.isfinite(found.high - found.low) else None
     return replace(
         row, status=status, why=words, ratio=found.value, interval=ends, limit=allowed.value
     )
@@ -84,7 +83,7 @@ def judged(before: Timing, now: Timing, peak: float | None) -> Row:
 
 def placed(found: Interval, allowed: Limit, samples: Sequence[float]) -> tuple[Status, str]:
     """Say where the ratio lies: a change needs its whole interval beyond the limit."""
-    within = f"limit {100 * allowed.value:.2g} % ({allowed.why})"
+    within = f"limit {100 * allowed.value:.3g} % ({allowed.why})"
     if not math.isfinite(found.high - found.low):
         return Status.NOT_COMPARABLE, f"{len(samples)} samples: their spread is unknown, take 8"
     if allowed.value >= UNRESOLVED and allowed.steps:

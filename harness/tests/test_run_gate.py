@@ -89,6 +89,21 @@ def test_a_slow_down_is_seen_by_both(nights: Nights) -> None:
     assert nights.found()["totals"] == {"slower": 2}
 
 
+@pytest.mark.parametrize("slowdown", [0.02, 0.05])
+def test_with_three_runs_promoted_a_planted_slow_down_goes_red(
+    nights: Nights, slowdown: float
+) -> None:
+    """The default of 5 % for a single run would let 2 % pass."""
+    runs = [nights.path / f"run{number}.json" for number in (1, 2, 3)]
+    for number, path in enumerate(runs, 1):
+        nights.run.on(FakeGPU(noise=number / 1000), f"--benchmark-json={path}")
+    promote(runs[0], nights.path / "baselines", runs[1:])
+    nights.ladder(1e-4 * (1 + slowdown))
+    assert nights.run.on(FakeGPU(), NIGHT).ret == 0
+    assert nights.gate() == 1
+    assert nights.found()["totals"] == {"slower": 2}
+
+
 def test_a_speed_up_fails_neither(nights: Nights) -> None:
     """The gate says what to do with it."""
     nights.ladder(0.8e-4)
@@ -118,7 +133,7 @@ def test_a_night_that_measured_nothing_leaves_no_file(
 
 def test_a_night_under_xdist_leaves_no_file(nights: Nights) -> None:
     """Nothing is timed in parallel, and exit 0 says nothing."""
-    assert nights.apart("-n", "2", NIGHT) == 0
+    assert nights.apart("-n", "1", NIGHT) == 0
     assert nights.gate() == 2
 
 

@@ -64,7 +64,7 @@ CASES: Final = [
         only([3e-6] * 20, bytes=1, **COARSE),
         APART,
         GREEN,
-        "too short for its clock: limit 5e+02 %",
+        "too short for its clock: limit 500 %",
     ),
     Case(
         "B25",

@@ -180,3 +180,12 @@ def test_nothing_is_timed_again_without_need(
     """A quiet night, or a machine that moved as a whole."""
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("timed again"))
     assert folder.gate("--confirm") == 0
+
+
+def test_a_number_too_large_for_a_float_is_no_time(folder: Folder) -> None:
+    """JSON may hold 1e999; the row says so, and the report is still JSON."""
+    folder.write("night.json", json.dumps(only([7.0] * 20)).replace("7.0", "1e999"))
+    assert folder.gate() == 0
+    row = folder.found()["benchmarks"][0]
+    assert (row["status"], row["tonight"]) == ("not comparable", None)
+    assert "took inf s" in row["why"]
