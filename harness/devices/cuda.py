@@ -65,7 +65,6 @@ class CudaDevice:
         self._dynamic_shared = self._driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self._modules: dict[tuple[object, ...], Any] = {}
         self._memory = GuardedMemory(cupy)
-        self._uses: dict[int, tuple[Kernel, str]] = {}
         self._describe()
         forget_persisting(self._runtime)
         self._flush = self._make_flush()
@@ -170,11 +169,7 @@ class CudaDevice:
             Something wrote there; the message names the array, the side and its last kernel.
         """
         with self._guard("reading the memory around the arrays"):
-            self._memory.verify(self._last_use)
-
-    def _last_use(self, first: int, end: int) -> str:
-        used = [self._uses[at] for at in self._uses if first <= at < end]
-        return f" (argument {used[-1][1]!r} of {used[-1][0]})" if used else ""
+            self._memory.verify()
 
     def attribute(self, number: int) -> int:
         """Return a device attribute of the driver by CUDA's number."""
@@ -201,7 +196,7 @@ class CudaDevice:
         packed = pack(kernel, arguments)
         for parameter, value in zip(parameters(kernel), packed, strict=True):
             if parameter.type.endswith("*"):
-                self._uses[int(value)] = kernel, parameter.name
+                self._memory.uses[int(value)] = kernel, parameter.name
         with self._guard(what, self._limits):
             function = self._function(kernel, shared)
 

@@ -24,6 +24,7 @@ from harness.selftest.trials import (
     false_alarms,
     wrong_flagged,
 )
+from harness.watch import NotComparable
 from harness.workbench import Workbench
 from harness.workloads.access import Update
 from harness.workloads.reduction import Reduction
@@ -105,9 +106,13 @@ def _sabotage(
 ) -> tuple[list[dict[str, Any]], list[Trial]]:
     rows, every = [], list[Trial]()
     for slowdown in plan.slowdowns:
-        slow = plan.slowed(proving.bench, slowdown)
         subject = f"{plan.benchmark} planted {slowdown:.0%}"
-        trials = proving.trials([Versus(subject, slow, plan.old)], plan.sabotage_trials)
+        trials: list[Trial] = []
+        try:
+            slow = plan.slowed(proving.bench, slowdown)
+            trials = proving.trials([Versus(subject, slow, plan.old)], plan.sabotage_trials)
+        except NotComparable as why:
+            say(f"{subject}: {why}")
         rows.append(detection(plan.benchmark, slowdown, trials))
         every += trials
         say(f"{subject}: {rows[-1]}")

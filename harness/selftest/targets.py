@@ -30,6 +30,8 @@ def missed(document: dict[str, Any]) -> list[str]:
 
 def _alarms(counts: dict[str, int]) -> Iterator[str]:
     trials = counts["trials"]
+    if not trials:
+        yield "A/A: there was no comparison"
     if counts["broken"]:
         yield f"A/A: {counts['broken']} of {trials} comparisons broke"
     if counts["slower"] > trials * FALSE_ALARMS:
@@ -38,6 +40,8 @@ def _alarms(counts: dict[str, int]) -> Iterator[str]:
 
 def _unseen(row: dict[str, Any]) -> Iterator[str]:
     where = f"{row['benchmark']}, {row['slowdown']:.0%} slower"
+    if not row["trials"]:
+        yield f"{where}: there was no trial"
     if row["flagged"] < row["trials"] * LEAST_FLAGGED.get(row["slowdown"], 0.0):
         yield f"{where}: flagged in {row['flagged']} of {row['trials']} trials"
     if row["gpu_seconds_per_trial"] > GPU_SECONDS:

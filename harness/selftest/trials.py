@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from harness.comparison import Rule
 from harness.devices import Launch, Workload
-from harness.devices.clocks import ClockError
-from harness.timing import ImplausibleTime, Pair
+from harness.timing import Pair
 from harness.watch import NotComparable
 from harness.workbench import Workbench
 
@@ -75,14 +74,14 @@ class Proving:
             done = self.bench.compare(new, old, self.rule, seed)
         except NotComparable as why:
             return Trial(subject, NOT_COMPARABLE, time.perf_counter() - start, why=str(why))
-        except (ImplausibleTime, ClockError) as error:
+        except RuntimeError as error:  # a refused sample, or CUDA's
             return Trial(subject, BROKEN, time.perf_counter() - start, why=str(error))
         return Trial(subject, done.verdict, time.perf_counter() - start, done.pairs)
 
     def _checked(self, subject: str, launches: tuple[Launch, ...], found: list[Trial]) -> None:
         try:
             self.bench.check(launches)
-        except AssertionError as error:
+        except (AssertionError, RuntimeError) as error:
             found.append(Trial(subject, BROKEN, 0.0, why=str(error)))
 
 
@@ -136,4 +135,6 @@ def _refused(bench: Workbench, workload: Workload) -> bool:
         bench.launch(workload)
     except AssertionError:
         return True
+    except RuntimeError:  # it could not be tried: that proves nothing
+        return False
     return False

@@ -2,134 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
 
-from harness.devices import cuda
 from harness.devices.cuda import CudaDevice, DeadContext, OutOfMemory, Refused
-from harness.devices.guarded import OutOfBounds
+from harness.tests.fake_cuda import FakeRuntime
 from kernels import kernel
 
 COPY = kernel("coalescing", "copy_offset")
-
-
-class CUDARuntimeError(RuntimeError):
-    pass
-
-
-class CUDADriverError(RuntimeError):
-    pass
-
-
-class FakePointer:
-    def __init__(self, ptr: int, memory: Any) -> None:
-        self.ptr, self.memory = ptr, memory
-
-    def __add__(self, offset: int) -> FakePointer:
-        return FakePointer(self.ptr + offset, self.memory)
-
-
-class FakeArray:
-    def __init__(self, shape: Any, dtype: Any, memptr: FakePointer) -> None:
-        self.dtype = np.dtype(dtype)
-        self.shape = shape if isinstance(shape, tuple) else (shape,)
-        self.nbytes = int(np.prod(self.shape)) * self.dtype.itemsize
-        self.__cuda_array_interface__ = {
-            "data": (memptr.ptr, False),
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-        }
-        self.memptr = memptr
-
-
-class FakeRuntime:
-    """An H200's numbers, its memory the host's; `broken` is the error that stays."""
-
-    CUDARuntimeError = CUDARuntimeError
-    memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice = 1, 2, 3
-
-    def __init__(self) -> None:
-        self.broken = ""
-        self.fills: list[int] = []
-        self.limits: dict[int, int] = {}
-        self.free = 1 << 40
-
-    def alloc(self, size: int) -> FakePointer:
-        if size > self.free:
-            raise MemoryError("Out of memory allocating 4,096 bytes")
-        memory = np.zeros(size, np.uint8)
-        return FakePointer(memory.ctypes.data, memory)
-
-    def memcpy(self, target: int, source: int, size: int, kind: int) -> None:
-        self.deviceSynchronize()
-        ctypes.memmove(target, source, size)
-
-    def deviceSetLimit(self, limit: int, value: int) -> None:
-        self.limits[limit] = value
-
-    def getDeviceProperties(self, index: int) -> dict[str, Any]:
-        numbers = {"major": 9, "minor": 0, "multiProcessorCount": 132, "l2CacheSize": 16 << 10}
-        limits = {"maxThreadsPerBlock": 1024, "sharedMemPerBlockOptin": 232_448}
-        return {"name": b"NVIDIA H200", **numbers, **limits}
-
-    def deviceGetPCIBusId(self, index: int) -> str:
-        return "0000:00:06.0"
-
-    def deviceGetAttribute(self, attribute: int, index: int) -> int:
-        return {36: 3_201_000, 37: 6016}[attribute]
-
-    def driverGetVersion(self) -> int:
-        return 13000
-
-    def memsetAsync(self, pointer: int, byte: int, size: int, stream: int) -> None:
-        self.deviceSynchronize()
-        self.fills.append(byte)
-        ctypes.memset(pointer, byte, size)
-
-    def deviceSynchronize(self) -> None:
-        if self.broken:
-            raise CUDARuntimeError(self.broken)
-
-
-class FakeModule:
-    """Launches nothing; refuses what the driver refuses."""
-
-    def __init__(self, runtime: FakeRuntime) -> None:
-        self.runtime = runtime
-
-    def get_function(self, name: str) -> Any:
-        return self
-
-    def __call__(self, grid: Any, block: Any, arguments: Any, shared: int = 0) -> None:
-        if self.runtime.broken:
-            raise CUDADriverError(self.runtime.broken)
-        if block[0] > 1024:
-            raise CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
-
-
-@pytest.fixture
-def runtime() -> FakeRuntime:
-    return FakeRuntime()
-
-
-@pytest.fixture
-def device(runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch) -> CudaDevice:
-    driver = SimpleNamespace(
-        CUDADriverError=CUDADriverError, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8
-    )
-    events = SimpleNamespace(Event=lambda: None, get_elapsed_time=None)
-    fake = SimpleNamespace(
-        cuda=SimpleNamespace(runtime=runtime, driver=driver, alloc=runtime.alloc, **vars(events)),
-        ndarray=FakeArray,
-        asnumpy=lambda array: runtime.deviceSynchronize(),
-    )
-    monkeypatch.setattr(cuda, "open_cupy", lambda: fake)
-    monkeypatch.setattr(cuda, "_load", lambda binary: FakeModule(runtime))
-    return CudaDevice()
 
 
 def test_the_device_says_what_it_is(device: CudaDevice) -> None:
@@ -209,47 +89,3 @@ def test_memory_that_is_out_is_no_wrong_kernel(device: CudaDevice, runtime: Fake
 def test_nothing_of_l2_is_set_aside(device: CudaDevice, runtime: FakeRuntime) -> None:
     assert device.multiprocessors == 132
     assert runtime.limits == {6: 0}
-
-
-def written(array: Any, offset: int) -> None:
-    ctypes.memset(array.__cuda_array_interface__["data"][0] + offset, 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("offset", "message"),
-    [
-        (-1, r"byte -1 before float32\[64\] at 0x"),
-        (-512, r"byte -512 before float32"),
-        (256, r"byte \+1 after float32\[64\] at 0x.*argument 'x' of copy_offset\) was written"),
-        (767, r"byte \+512 after float32"),
-    ],
-)
-def test_a_write_outside_an_array_names_it_and_the_side(
-    device: CudaDevice, offset: int, message: str
-) -> None:
-    """256 bytes between two guards of 512."""
-    x, y = device.empty(64, "f4"), device.empty(32, "f4")
-    device.launch(COPY, 1, 32, x, y, 0)
-    device.verify_canaries()
-    written(x, offset)
-    with pytest.raises(OutOfBounds, match=message):
-        device.verify_canaries()
-
-
-def test_a_write_inside_an_array_is_none_outside(device: CudaDevice) -> None:
-    x, nothing = device.put(np.ones((4, 16), "f4")), device.empty(0, "f4")
-    written(x, 0)
-    written(x, 255)
-    device.verify_canaries()
-    written(nothing, 0)
-    with pytest.raises(OutOfBounds, match=r"byte \+1 after float32\[0\] at 0x[0-9a-f]+ was"):
-        device.verify_canaries()
-
-
-def test_what_is_gone_is_not_looked_at(device: CudaDevice) -> None:
-    x = device.empty(64, "f4")
-    memory = x.memptr.memory  # type: ignore[attr-defined]
-    written(x, -1)
-    del x
-    device.verify_canaries()
-    assert memory is not None

@@ -16,6 +16,7 @@ from harness.devices import Launch, NoGPU, Routine, TimedDevice, telemetry
 from harness.devices.arguments import ArgumentError
 from harness.devices.clocks import Clock, ClockError, EventClock
 from harness.devices.cuda import CudaDevice, Refused
+from harness.devices.guarded import OutOfBounds
 from kernels import kernel
 
 ROOT = Path(__file__).parents[3]
@@ -72,6 +73,15 @@ def test_a_slice_is_a_view(gpu: CudaDevice) -> None:
 def test_new_memory_is_poisoned(gpu: CudaDevice, size: int) -> None:
     assert np.isnan(gpu.get(gpu.empty(size, np.float32))).all()
     assert (gpu.get(gpu.empty(size, np.uint8)) == 0xA5).all()
+
+
+def test_a_write_beside_an_array_is_seen(gpu: CudaDevice) -> None:
+    x, y = gpu.put(np.ones(1024, np.float32)), gpu.empty(1000, np.float32)
+    gpu.verify_canaries()
+    gpu.launch(kernel("coalescing", "copy_offset"), 4, 256, x, y, 0)
+    with pytest.raises(OutOfBounds, match=r"byte \+1 after float32\[1000\].*argument 'y'"):
+        gpu.verify_canaries()
+    gpu.verify_canaries()
 
 
 def test_a_block_of_2048_threads_is_refused_and_the_context_lives_on(gpu: CudaDevice) -> None:

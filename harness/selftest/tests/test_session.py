@@ -31,6 +31,7 @@ from kernels import Kernel
 
 V7 = FakeWorkload("reduce_v7", 64e-6)
 SMALL = 1 << 12
+FINE = {"trials": 200, "slower": 1, "faster": 3, "broken": 0}
 QUICK = Rule(budget=Budget(pairs=64, seconds=2.0, first=16))
 
 
@@ -112,15 +113,16 @@ def test_a_disturbed_trial_is_neither_slower_nor_broken() -> None:
 
 
 def test_the_time_is_kept() -> None:
-    """None left: no trial, and no crash."""
+    """None left: no trial, and no crash, but no success either."""
     document = run(Workbench(FakeGPU(), 16), plan(), -1.0, silent)
     assert document["aa"]["trials"] == 0
+    assert "reduce_v7, 1% slower: there was no trial" in missed(document)
 
 
 def test_a_trial_that_takes_too_long_misses_the_target() -> None:
     """Two seconds are allowed."""
     row = detection("reduce_v7", 0.02, [Trial("x", "slower", 2.5)] * 50)
-    document = {"aa": dict.fromkeys(("trials", "slower", "broken"), 0), "sabotage": [row]}
+    document = {"aa": FINE, "sabotage": [row]}
     assert missed(document | {"repeat_runs": [0, 1]}) == [
         "reduce_v7, 2% slower: a trial took 2.5 s, 2.0 s are allowed",
         "repeated run 2 ended with exit code 1",
@@ -131,7 +133,7 @@ def test_a_trial_that_takes_too_long_misses_the_target() -> None:
 def test_forty_nine_of_fifty_are_enough_at_two_per_cent(code: int, flagged: int) -> None:
     """The figure to reach."""
     trials = [Trial("x", "slower", 0.1)] * flagged + [Trial("x", "undecided", 0.9)] * (50 - flagged)
-    document = {"aa": dict.fromkeys(("trials", "slower", "broken"), 0), "repeat_runs": []}
+    document = {"aa": FINE, "repeat_runs": []}
     assert len(missed(document | {"sabotage": [detection("reduce_v7", 0.02, trials)]})) == code
 
 
@@ -164,9 +166,6 @@ class Rehearsal(EmulatedDevice):
             target.values[:] = source.values
 
         return run
-
-    def copy_bandwidth(self) -> float:
-        return 4.1e12
 
     def attribute(self, number: int) -> int:
         return {13: 1_980_000}[number]

@@ -1,0 +1,69 @@
+"""A write outside an array is reported: which array, which side, the kernel that had it last."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.devices.cuda import CudaDevice
+from harness.devices.guarded import OutOfBounds
+from harness.tests.fake_cuda import FakeRuntime
+from kernels import kernel
+
+COPY = kernel("coalescing", "copy_offset")
+
+
+def written(array: Any, offset: int) -> None:
+    ctypes.memset(array.__cuda_array_interface__["data"][0] + offset, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"),
+    [
+        (-1, r"byte -1 before float32\[64\] at 0x"),
+        (-512, r"byte -512 before float32"),
+        (256, r"byte \+1 after float32\[64\] at 0x.*argument 'x' of copy_offset\) was written"),
+        (767, r"byte \+512 after float32"),
+    ],
+)
+def test_a_write_outside_an_array_names_it_and_the_side(
+    device: CudaDevice, offset: int, message: str
+) -> None:
+    """256 bytes between two guards of 512."""
+    x, y = device.empty(64, "f4"), device.empty(32, "f4")
+    device.launch(COPY, 1, 32, x, y, 0)
+    device.verify_canaries()
+    written(x, offset)
+    with pytest.raises(OutOfBounds, match=message):
+        device.verify_canaries()
+
+
+def test_a_write_inside_an_array_is_none_outside(device: CudaDevice) -> None:
+    x, nothing = device.put(np.ones((4, 16), "f4")), device.empty(0, "f4")
+    written(x, 0)
+    written(x, 255)
+    device.verify_canaries()
+    written(nothing, 0)
+    with pytest.raises(OutOfBounds, match=r"byte \+1 after float32\[0\] at 0x[0-9a-f]+ was"):
+        device.verify_canaries()
+
+
+def test_a_write_beside_an_array_that_is_gone_is_reported_once(device: CudaDevice) -> None:
+    """A check allocates its outputs, and gives them up before anybody looks."""
+    x = device.empty(64, "f4")
+    written(x, 256)
+    del x
+    with pytest.raises(OutOfBounds, match=r"byte \+1 after float32\[64\]"):
+        device.verify_canaries()
+    device.verify_canaries()
+
+
+def test_memory_given_up_after_the_context_died_is_no_second_error(
+    device: CudaDevice, runtime: FakeRuntime
+) -> None:
+    x = device.empty(64, "f4")
+    runtime.broken = "cudaErrorIllegalAddress"
+    del x  # an error in a finalizer would be printed, and is an error of this run
