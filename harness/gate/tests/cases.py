@@ -1,6 +1,6 @@
 """Nights and the verdicts they must get: public cases of wrong timing (T), of baselines and CI (B).
 
-The numbers are those of the collection of reports; "own" are further ones.
+test_cases.py names a public report of each; "own" are further ones.
 """
 
 from __future__ import annotations
