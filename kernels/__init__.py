@@ -11,8 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parent
-SIGNATURE: Final = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
-PARAMETER: Final = re.compile(r"(?:const )?(\w+(?: \w+)*?) ?(\*?) ?(?:__restrict__ )?(\w+)$")
+# __launch_bounds__(256, 2) and its kin, wherever the language lets them stand
+BOUNDS: Final = r"(?:__\w+__\s*\((?:[^()]|\([^()]*\))*\)\s*)*"
+SIGNATURE: Final = re.compile(
+    rf'extern\s+"C"\s+{BOUNDS}__global__\s+{BOUNDS}void\s+{BOUNDS}(\w+)\s*\(([^)]*)\)'
+)
+QUALIFIER: Final = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|__grid_constant__)\b")
+PARAMETER: Final = re.compile(r"(\w+(?: \w+)*?) ?(\*?) ?(\w+)$")
 
 
 class CompilerMissing(RuntimeError):
@@ -47,7 +52,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel parameter as the source declares it: `const float4* x4` is ("x4", "float4*")."""
+    """A kernel parameter less its qualifiers: `const float4* x4` is ("x4", "float4*")."""
 
     name: str
     type: str
@@ -83,7 +88,7 @@ def parameters(kernel: Kernel) -> tuple[Parameter, ...]:
 
 
 def _parameter(text: str) -> Parameter:
-    match = PARAMETER.match(text)
+    match = PARAMETER.match(" ".join(QUALIFIER.sub(" ", text).split()))
     if not match:
         raise LookupError(f"cannot read the parameter {text!r}")
     return Parameter(match[3], match[1] + match[2])

@@ -6,6 +6,7 @@ an argument must be found here: on a GPU the symptom would be a wrong sum or a d
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import numpy as np
@@ -15,20 +16,37 @@ from kernels import Kernel, Parameter, parameters
 SCALARS: Final[dict[str, type[Any]]] = {
     "int": np.int32,
     "unsigned": np.uint32,
-    "unsigned int": np.uint32,
+    "long": np.int64,
+    "unsigned long": np.uint64,
     "long long": np.int64,
+    "unsigned long long": np.uint64,
     "float": np.float32,
     "double": np.float64,
 }
+# Words that C puts together in any order: `long unsigned int` is `unsigned long`.
+INTEGER: Final = frozenset({"signed", "unsigned", "char", "short", "long", "int"})
+ELEMENTS: Final = {
+    "char": "i1", "short": "i2", "int": "i4", "long": "i8", "long long": "i8",
+    "unsigned char": "u1", "unsigned short": "u2", "unsigned": "u4", "unsigned long": "u8",
+    "unsigned long long": "u8", "float": "f4", "double": "f8", "bool": "?",
+    "int8_t": "i1", "int16_t": "i2", "int32_t": "i4", "int64_t": "i8", "size_t": "u8",
+    "uint8_t": "u1", "uint16_t": "u2", "uint32_t": "u4", "uint64_t": "u8", "__half": "f2",
+}  # fmt: skip
+# With a number of elements behind it: float4.
+VECTORS: Final = {
+    "char": "i1", "short": "i2", "int": "i4", "long": "i8", "longlong": "i8", "float": "f4",
+    "uchar": "u1", "ushort": "u2", "uint": "u4", "ulong": "u8", "ulonglong": "u8", "double": "f8",
+}  # fmt: skip
 # element type, elements per access
-POINTERS: Final = {
-    "float": ("f4", 1),
-    "float2": ("f4", 2),
-    "float4": ("f4", 4),
-    "double": ("f8", 1),
-    "int": ("i4", 1),
-    "unsigned": ("u4", 1),
+POINTERS: Final[dict[str, tuple[str, int]]] = {
+    **{name: (code, 1) for name, code in ELEMENTS.items()},
+    **{f"{name}{width}": (code, width) for name, code in VECTORS.items() for width in (1, 2, 3, 4)},
 }
+ALSO: Final = {"u2": "f2"}  # without a header, kernels take float16 as the bits of unsigned short
+# What begins like this and is not in POINTERS is no struct of the caller's.
+BUILTIN: Final = re.compile(
+    rf"(?:{'|'.join(INTEGER)}|float|double|__\w+|wchar_t|char\d+_t)\b|(?:{'|'.join(VECTORS)})\d"
+)
 
 
 class ArgumentError(TypeError):
@@ -38,7 +56,7 @@ class ArgumentError(TypeError):
 def pack(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[np.generic, ...]:
     """Return one NumPy scalar per parameter; arrays become their 64-bit address.
 
-    A struct pointer takes an array of any dtype: its layout is the caller's business.
+    A pointer to a struct or to void takes any dtype: its layout is the caller's business.
 
     Raises
     ------
@@ -81,19 +99,14 @@ def _interface(where: str, array: Any) -> dict[str, Any]:
 
 def _scalar(kernel: Kernel, parameter: Parameter, value: Any) -> np.generic:
     where = f"argument {parameter.name!r} of {kernel}"
-    if parameter.type not in SCALARS:
+    dtype = SCALARS.get(plain(parameter.type))
+    if dtype is None:
         raise ArgumentError(
             f"{where} is declared as {parameter.type}: kernels here take pointers and "
             f"{', '.join(SCALARS)}"
         )
-    dtype = SCALARS[parameter.type]
     if issubclass(dtype, np.floating):
-        if not isinstance(value, dtype):
-            raise ArgumentError(
-                f"{where} is {_describe(value)}, the kernel reads {parameter.type}: "
-                f"pass numpy.{dtype.__name__}({value!r})"
-            )
-        return value
+        return _real(where, parameter, dtype, value)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise ArgumentError(
             f"{where} is {_describe(value)}, the kernel reads {parameter.type}: pass an int"
@@ -108,6 +121,16 @@ def _scalar(kernel: Kernel, parameter: Parameter, value: Any) -> np.generic:
     return scalar
 
 
+def _real(where: str, parameter: Parameter, dtype: type[Any], value: Any) -> np.generic:
+    if not isinstance(value, dtype):
+        raise ArgumentError(
+            f"{where} is {_describe(value)}, the kernel reads {parameter.type}: "
+            f"pass numpy.{dtype.__name__}({value!r})"
+        )
+    number: np.generic = value
+    return number
+
+
 def _pointer(kernel: Kernel, parameter: Parameter, array: Any) -> np.generic:
     where = f"argument {parameter.name!r} of {kernel}"
     interface = _interface(where, array)
@@ -117,16 +140,37 @@ def _pointer(kernel: Kernel, parameter: Parameter, array: Any) -> np.generic:
             f"{where} at {address:#x} has strides {interface['strides']}, "
             "the kernel reads consecutive elements: pass a contiguous copy"
         )
-    base = parameter.type.removesuffix("*").strip()
+    base = plain(parameter.type.removesuffix("*").strip())
     if base in POINTERS:
         _check_elements(where, base, interface, address)
+    elif BUILTIN.match(base):
+        raise ArgumentError(
+            f"{where} is declared as {parameter.type}, of which no dtype is known: take a pointer "
+            "to another type, or add it to POINTERS in harness/devices/arguments.py"
+        )
     return np.uint64(address)
+
+
+def plain(name: str) -> str:
+    """Return the one name of an integer type that C can call by several; others as they are."""
+    words = name.split()
+    if not INTEGER.issuperset(words):
+        return name
+    sign = [word for word in words if word == "unsigned"]
+    length = [word for word in words if word in ("char", "short", "long")]
+    return " ".join(sign + length) or "int"
+
+
+def alignment(code: str, width: int) -> int:
+    """Return what the address of one access must be a multiple of, in bytes (vector types)."""
+    size = np.dtype(code).itemsize
+    return size if width == 3 else min(size * width, 16)
 
 
 def _check_elements(where: str, base: str, interface: dict[str, Any], address: int) -> None:
     code, width = POINTERS[base]
     dtype = np.dtype(interface["typestr"])
-    if dtype != np.dtype(code):
+    if dtype not in (np.dtype(code), np.dtype(ALSO.get(code, code))):
         raise ArgumentError(
             f"{where} at {address:#x} holds {dtype}, the kernel reads {base}: "
             f"convert it with astype({np.dtype(code).name!r})"
@@ -137,10 +181,11 @@ def _check_elements(where: str, base: str, interface: dict[str, Any], address: i
             f"{where} at {address:#x} holds {size} elements, the kernel reads {base}: "
             f"pass a multiple of {width} and add the last {size % width} apart"
         )
-    if address % (width * dtype.itemsize):
+    aligned = alignment(code, width)
+    if address % aligned:
         raise ArgumentError(
-            f"{where} at {address:#x} is not {width * dtype.itemsize}-byte aligned, the kernel "
-            f"reads {base}: pass a copy, or start the view at a multiple of {width} elements"
+            f"{where} at {address:#x} is not {aligned}-byte aligned, the kernel reads "
+            f"{base}: pass a copy, or start the view at a multiple of {width} elements"
         )
 
 

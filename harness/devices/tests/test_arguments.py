@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,47 @@ def test_an_integer_arrives_as_it_is_or_not_at_all(source: str, name: str, value
 @pytest.mark.parametrize("memory", [Memory(typestr="<f8"), Memory(typestr="|u1", shape=(3, 5))])
 def test_a_struct_pointer_takes_any_layout(source: str, memory: Memory) -> None:
     assert [*pack(Kernel(source, "structs"), (memory,))] == [0x1000]
+
+
+HALVES = {"<u2", "<f2"}
+DECLARED = [
+    ("float const*", "<f4"), ("volatile float*", "<f4"), ("const float *__restrict__", "<f4"),
+    ("unsigned int*", "<u4"), ("int unsigned*", "<u4"), ("signed*", "<i4"),
+    ("long long*", "<i8"), ("long long unsigned int*", "<u8"), ("size_t*", "<u8"),
+    ("unsigned short*", "<u2"), ("unsigned short*", "<f2"), ("const short int*", "<i2"),
+    ("unsigned char*", "|u1"), ("bool*", "|b1"), ("uint32_t*", "<u4"), ("__half*", "<f2"),
+    ("int4*", "<i4"), ("uchar4*", "|u1"), ("ushort2*", "<f2"), ("double2*", "<f8"),
+    ("ulonglong2*", "<u8"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("declared", "typestr"), DECLARED)
+def test_a_pointer_of_any_spelling_takes_its_dtype_alone(
+    tmp_path: Path, declared: str, typestr: str
+) -> None:
+    (tmp_path / "s.cu").write_text(f'extern "C" __global__ void k({declared} x) {{}}')
+    kernel = Kernel(str(tmp_path / "s"), "k")
+    assert [*pack(kernel, (Memory(typestr=typestr),))] == [0x1000]
+    same = {typestr} if "unsigned short" not in declared and "ushort" not in declared else HALVES
+    for other in {t for _, t in DECLARED} - same:
+        with pytest.raises(ArgumentError, match=r"'x' of k at 0x1000 holds .*, the kernel reads"):
+            pack(kernel, (Memory(typestr=other),))
+
+
+@pytest.mark.parametrize(
+    "declared", ["long double*", "__int128*", "char16_t const*", "double4_32a*"]
+)
+def test_a_builtin_type_that_nobody_knows_is_no_struct(tmp_path: Path, declared: str) -> None:
+    (tmp_path / "s.cu").write_text(f'extern "C" __global__ void k({declared} x) {{}}')
+    with pytest.raises(ArgumentError, match=r"'x' of k is declared as .*, of which no dtype"):
+        pack(Kernel(str(tmp_path / "s"), "k"), (Memory(),))
+
+
+@pytest.mark.parametrize("name", ["Pair", "struct Pair", "void", "integer", "floating", "Int4"])
+def test_any_other_name_is_a_struct(tmp_path: Path, name: str) -> None:
+    (tmp_path / "s.cu").write_text(f'extern "C" __global__ void k({name}* x) {{}}')
+    memory = Memory(0x1001, typestr="|u1")
+    assert [*pack(Kernel(str(tmp_path / "s"), "k"), (memory,))] == [0x1001]
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=3), st.data())
