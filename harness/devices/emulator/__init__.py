@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -16,11 +17,12 @@ from harness.devices import Array
 from harness.devices.arguments import pack
 from harness.devices.emulator.counters import Counters, Counting
 from harness.devices.emulator.hazards import RaceDetector
-from harness.devices.emulator.machine import Fault, Machine, Observer
-from harness.devices.emulator.memory import Allocation, GlobalMemory, SharedMemory
+from harness.devices.emulator.machine import STEP_LIMIT, Fault, Machine, Observer
+from harness.devices.emulator.memory import Allocation, GlobalMemory
 from harness.devices.emulator.operations import Unsupported
 from harness.devices.emulator.program import Program
-from harness.devices.emulator.ptx import PtxError, parse
+from harness.devices.emulator.ptx import Entry, PtxError, parse
+from harness.devices.emulator.shared import SharedMemory
 from harness.devices.emulator.threads import WARP, Threads, special_registers
 from kernels import Kernel, compile_kernel
 
@@ -62,8 +64,10 @@ class EmulatedDevice:
     It is stricter than hardware: what may go wrong there is an error here. So are two shared-memory
     accesses that no barrier orders, a warp-wide instruction whose lanes have diverged, and a
     register that a lane reads before writing it (compilers may leave such a read where the result
-    does not matter). Not watched: races in global memory. Not there: local memory, calls, textures,
-    asynchronous copies, tensor cores, grids and blocks of two dimensions, clocks.
+    does not matter). Bounds are those of an allocation, not of a view of it, and an index that
+    jumps over the gap behind an allocation into the next one is not caught, nor is it on a GPU.
+    Not watched: races in global memory. Not there: local memory, calls, textures, asynchronous
+    copies, tensor cores, clusters, grids and blocks of two dimensions, clocks.
 
     Parameters
     ----------
@@ -71,12 +75,21 @@ class EmulatedDevice:
         What the kernels are compiled for.
     multiprocessors
         What launchers that size their grid by the GPU are told; 132 as an H200.
+    step_limit
+        Basic blocks that some blocks of threads may run until one of their threads leaves; a
+        kernel that needs more is taken for endless.
     """
 
-    def __init__(self, architecture: str = "sm_90", multiprocessors: int = 132) -> None:
+    def __init__(
+        self,
+        architecture: str = "sm_90",
+        multiprocessors: int = 132,
+        step_limit: int = STEP_LIMIT,
+    ) -> None:
         self.name = f"emulated {architecture}"
         self.architecture = architecture
         self.multiprocessors = multiprocessors
+        self._step_limit = step_limit
         self._memory = GlobalMemory()
         self._counters: Counters | None = None
 
@@ -136,8 +149,8 @@ class EmulatedDevice:
     ) -> None:
         """Run a program of any origin; `arguments` are its parameters as NumPy scalars."""
         entry = program.entry
+        grid, block, shared = _check_launch(entry, grid, block, shared)
         size = entry.shared + shared
-        _check_launch(entry.name, grid, block, size)
         parameters = dict(zip(entry.parameters, arguments, strict=True))
         observers: list[Observer] = [RaceDetector(size, program.granule)]
         if self._counters is not None:
@@ -147,8 +160,9 @@ class EmulatedDevice:
             blocks = min(at_once, grid - first)
             threads = Threads(blocks, block)
             specials = special_registers(threads, first, grid, block)
-            memory = SharedMemory(blocks, size)
-            Machine(program, threads, specials, parameters, self._memory, memory, observers).run()
+            spaces = self._memory, SharedMemory(blocks, size, entry.variables)
+            limit = self._step_limit
+            Machine(program, threads, specials, parameters, *spaces, observers, limit).run()
 
 
 @cache
@@ -156,14 +170,28 @@ def _program(kernel: Kernel, architecture: str) -> Program:
     return Program(parse(compile_kernel(kernel, architecture).ptx)[kernel.name])
 
 
-def _check_launch(kernel: str, grid: int, block: int, shared: int) -> None:
-    limits = {
-        "grid": (grid, 1, MAX_GRID),
-        "block": (block, 1, MAX_BLOCK),
-        "shared memory of a block": (shared, 0, MAX_SHARED),
-    }
-    for what, (value, low, high) in limits.items():
-        if not isinstance(value, int):
-            raise Fault(f"{kernel}: {what} is {value!r}, launches are one-dimensional: pass an int")
+def _check_launch(entry: Entry, grid: int, block: int, shared: int) -> tuple[int, int, int]:
+    for what, value in {"grid": grid, "block": block, "shared memory of a block": shared}.items():
+        if not isinstance(value, (int, np.integer)):
+            raise Fault(
+                f"{entry.name}: {what} is {value!r}, launches are one-dimensional: pass an int"
+            )
+    grid, block, shared = int(grid), int(block), int(shared)  # NumPy's would overflow
+    least, most, source = _block_limits(entry)
+    for what, value, low, high, by in (
+        ("grid", grid, 1, MAX_GRID, ""),
+        ("block", block, 1, MAX_BLOCK, ""),
+        ("block", block, least, most, source),
+        ("shared memory of a block", entry.shared + shared, entry.shared, MAX_SHARED, ""),
+    ):
         if not low <= value <= high:
-            raise Fault(f"{kernel}: {what} is {value}, allowed are {low} to {high}")
+            raise Fault(f"{entry.name}: {what} is {value}, allowed are {low} to {high}{by}")
+    return grid, block, shared
+
+
+def _block_limits(entry: Entry) -> tuple[int, int, str]:
+    """Return the least and the most threads a block may have by what its kernel declares."""
+    if required := entry.limits.get("reqntid"):
+        return required[0], required[0], " by .reqntid, the __block_size__ of the kernel"
+    most = prod(entry.limits.get("maxntid", (MAX_BLOCK,)))
+    return 1, most, " by .maxntid, the __launch_bounds__ of the kernel"

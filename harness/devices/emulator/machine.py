@@ -11,9 +11,10 @@ from typing import Final, Protocol
 import numpy as np
 
 from harness.devices.emulator.lanewise import DTYPES, extend, reinterpret
-from harness.devices.emulator.memory import Addresses, GlobalMemory, Place, SharedMemory, Space
+from harness.devices.emulator.memory import Addresses, GlobalMemory, Place, Space
 from harness.devices.emulator.program import Program
 from harness.devices.emulator.ptx import Address, Immediate, Instruction, Operand, Register, Symbol
+from harness.devices.emulator.shared import SharedMemory
 from harness.devices.emulator.threads import (
     DONE,
     WARP,
@@ -25,7 +26,7 @@ from harness.devices.emulator.threads import (
     uniform,
 )
 
-STEP_LIMIT: Final = 1_000_000  # basic blocks, about a minute
+STEP_LIMIT: Final = 100_000  # basic blocks until some thread leaves; some seconds if they do little
 SINK: Final = Symbol("_")
 
 
@@ -56,6 +57,7 @@ class Machine:
         memory: GlobalMemory,
         shared: SharedMemory,
         observers: Sequence[Observer],
+        step_limit: int,
     ) -> None:
         self.program = program
         self.threads = threads
@@ -65,8 +67,11 @@ class Machine:
         self._active: Lanes = threads.exists
         self._specials = specials
         self._parameters = parameters
+        self._shared = shared
         self._spaces: dict[str, Space] = {"global": memory, "shared": shared}
         self._observers = observers
+        self._step_limit = step_limit
+        self._steps = 0  # since a thread left
         self._constants: dict[tuple[Immediate, str], Values] = {}
 
     def run(self) -> None:
@@ -81,13 +86,19 @@ class Machine:
         for observer in self._observers:
             observer.begin(self.threads)
         with np.errstate(all="ignore"):  # the GPU has no floating-point exceptions
-            for _ in range(STEP_LIMIT):
-                if (step := self._next()) is None:
-                    return
+            while step := self._next():
                 self._run_block(*step)
-                block, lanes = step
-        endless = Violation(f"still running after {STEP_LIMIT} steps", lanes)
-        raise self._fault(self.program.blocks[block][-1][0], endless)
+                self._steps += 1
+                if self._steps > self._step_limit:
+                    raise self._endless(*step)
+
+    def _endless(self, block: int, lanes: Lanes) -> Fault:
+        """Tell where the lanes are; a block that lets some of them leave never comes here."""
+        reason = (
+            f"{self._step_limit} steps and no thread has left: endless, or raise it with "
+            "EmulatedDevice(step_limit=...)"
+        )
+        return self._fault(self.program.blocks[block][-1][0], Violation(reason, lanes))
 
     def _next(self) -> tuple[int, Lanes] | None:
         try:
@@ -163,7 +174,7 @@ class Machine:
         kind = "u32" if space == "shared" else "u64"
         address = self.read(operand.base, kind).astype(np.int64) + operand.offset
         if space == "shared":
-            address &= 2**32 - 1  # 32-bit addresses wrap, and compilers count on it
+            address = self._shared.offsets(address, size, lanes)
         place = self._spaces[space].place(address, size, lanes)
         for observer in self._observers:
             observer.access(instruction, space, address, size, lanes)
@@ -176,25 +187,27 @@ class Machine:
     def leave(self, lanes: Lanes) -> None:
         """End the threads in `lanes`."""
         self.threads.go(DONE, lanes)
+        self._steps = 0
 
     def wait(self, lanes: Lanes) -> None:
         """Stop `lanes` at the block's barrier."""
         self.threads.wait(lanes)
 
     def order_warp(self, lanes: Lanes) -> None:
-        """Order the shared accesses of a warp's lanes before and after this point."""
+        """Order the shared accesses of `lanes`, one group a warp, before and after this point."""
         for observer in self._observers:
             observer.order_warp(lanes)
 
-    def require_lanes(self, mask: Operand, lanes: Lanes) -> None:
-        """Check that just the lanes a mask names take part, but for those that have left."""
+    def require_lanes(self, mask: Operand, lanes: Lanes) -> list[Lanes]:
+        """Return the lanes by mask: just those it names must take part, or else have left."""
         masks, lanes = np.broadcast_arrays(self.read(mask, "u32"), lanes)
-        for one in np.unique(masks[lanes]):
-            group = lanes & (masks == one)
+        groups = [(one, lanes & (masks == one)) for one in np.unique(masks[lanes])]
+        for one, group in groups:
             named = (one >> self.lane & 1).astype(bool) & self.threads.running
             missing = group.any(axis=-1, keepdims=True) & named & ~group
             _forbid("a lane its mask names does not take part", missing)
             _forbid("a lane takes part that its mask does not name", group & ~named)
+        return [group for _, group in groups]
 
     def require_sources(self, source: Values, lanes: Lanes) -> None:
         """Check that no lane reads a register of a lane that does not take part."""
@@ -226,8 +239,8 @@ class Machine:
         return self._constants[key]
 
     def _special(self, name: str) -> Values:
-        if name in self.program.entry.symbols:
-            return np.full((1, 1, 1), self.program.entry.symbols[name], np.int64)
+        if name in self._shared.addresses:
+            return np.full((1, 1, 1), self._shared.addresses[name], np.int64)
         return self._specials[name]
 
 

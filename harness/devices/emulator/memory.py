@@ -1,4 +1,4 @@
-"""The memory spaces of the emulated device: every access is in bounds and aligned, or a violation.
+"""What all memory spaces share, and global memory: every access is in bounds and aligned.
 
 Lanes are arrays that broadcast to (blocks, warps, 32). An address that is the same in all blocks
 has the shape (1, warps, 32) and is looked up once.
@@ -75,7 +75,7 @@ class GlobalMemory:
 
     def place(self, address: Addresses, size: int, lanes: Lanes) -> GlobalPlace:
         """Find the allocations that the lanes touch; almost always one."""
-        _check_alignment(address, size, lanes)
+        check_alignment(address, size, lanes)
         return GlobalPlace(list(self._owners(address, size, lanes)))
 
     def _owners(
@@ -147,72 +147,18 @@ class GlobalPlace:
         for owner, mine, offset in self._owners:
             chosen = [np.broadcast_to(values, mine.shape)[mine] for values in operands]
             index = offset[mine] // dtype.itemsize
-            found[mine] = _update_in_order(owner.bytes.view(dtype), index, combine, chosen)
+            found[mine] = update_in_order(owner.bytes.view(dtype), index, combine, chosen)
         return found
 
 
-class SharedMemory:
-    """The shared memory of all blocks that run together: one row of bytes per block."""
-
-    def __init__(self, blocks: int, size: int) -> None:
-        self.size = size
-        self.bytes = np.full((blocks, -(-max(size, 1) // 16) * 16), 0xFF, np.uint8)
-
-    def place(self, address: Addresses, size: int, lanes: Lanes) -> SharedPlace:
-        """Check that the lanes stay inside their block's bytes."""
-        _check_alignment(address, size, lanes)
-        outside = lanes & (address + size > self.size)
-        if outside.any():
-            raise Violation(f"outside the block's {self.size} bytes of shared memory", outside)
-        return SharedPlace(self.bytes, *np.broadcast_arrays(address, lanes))
-
-
-class SharedPlace:
-    """Addresses in each block's own bytes, one row for all blocks if they agree."""
-
-    def __init__(self, memory: NDArray[np.uint8], address: Addresses, lanes: Lanes) -> None:
-        self._memory = memory
-        self._address = address
-        self._lanes = lanes
-
-    def load(self, dtype: np.dtype[Any], width: int) -> list[Values]:
-        """See Place."""
-        view = self._memory.view(dtype)
-        index = np.where(self._lanes, self._address, 0) // dtype.itemsize
-        if len(index) == 1:
-            return [view.take(index[0] + i, axis=1) for i in range(width)]
-        row = np.arange(len(view))[:, None, None]
-        return [view[row, index + i] for i in range(width)]
-
-    def store(self, elements: Sequence[Values]) -> None:
-        """See Place."""
-        row: Any = np.nonzero(self._lanes)[0] if len(self._lanes) > 1 else slice(None)
-        for i, values in enumerate(elements):
-            view = self._memory.view(values.dtype)
-            index = self._address[self._lanes] // values.itemsize + i
-            if len(self._lanes) == 1:
-                values = np.broadcast_to(values, (len(view), *self._lanes.shape[1:]))
-                view[:, index] = values[:, self._lanes[0]]
-            else:
-                view[row, index] = np.broadcast_to(values, self._lanes.shape)[self._lanes]
-
-    def update(self, combine: Combine, operands: Sequence[Values]) -> Values:
-        """See Place."""
-        view, lanes = self._memory.view(operands[0].dtype), self._lanes
-        index = np.nonzero(lanes)[0] * view.shape[1] + self._address[lanes] // view.itemsize
-        found = np.zeros(lanes.shape, view.dtype)
-        chosen = [np.broadcast_to(values, lanes.shape)[lanes] for values in operands]
-        found[lanes] = _update_in_order(view.reshape(-1), index, combine, chosen)
-        return found
-
-
-def _check_alignment(address: Addresses, size: int, lanes: Lanes) -> None:
+def check_alignment(address: Addresses, size: int, lanes: Lanes) -> None:
+    """Require what hardware does: an address that is a multiple of all the bytes accessed."""
     crooked = lanes & (address & size - 1 != 0)
     if crooked.any():
         raise Violation(f"not aligned to the {size} bytes of the access", crooked)
 
 
-def _update_in_order(
+def update_in_order(
     memory: Values, index: NDArray[np.int64], combine: Combine, operands: Sequence[Values]
 ) -> Values:
     """Apply `combine` in order: address by address if few are contended, else in turns."""

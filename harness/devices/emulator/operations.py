@@ -144,8 +144,8 @@ def leave(machine: Machine, instruction: Instruction, lanes: Lanes) -> None:
 def barrier(machine: Machine, instruction: Instruction, lanes: Lanes) -> None:
     """Wait for all threads of the block, or for the lanes a warp's mask names."""
     if "warp" in instruction.modifiers:
-        machine.require_lanes(instruction.operands[0], lanes)
-        machine.order_warp(lanes)
+        for group in machine.require_lanes(instruction.operands[0], lanes):
+            machine.order_warp(group)
     else:
         machine.wait(lanes)
 

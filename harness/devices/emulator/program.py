@@ -19,6 +19,8 @@ from harness.devices.emulator.ptx import (
 from harness.devices.emulator.threads import SPECIAL_REGISTERS
 
 WORD: Final = 4  # bytes
+# Directives that ask nothing of a launch but a size of the block. Clusters do.
+LIMITS: Final = frozenset({"maxntid", "reqntid", "minnctapersm", "maxnreg"})
 # Opcodes whose first operand is read, not written.
 NO_TARGET: Final = frozenset({"st", "red", "bra", "bar", "membar", "ret", "exit"})
 
@@ -38,10 +40,12 @@ class Program:
     Raises
     ------
     Unsupported
-        An instruction is in no table, or names what the emulated device does not have.
+        An instruction is in no table, or names what the emulated device does not have; or the
+        entry asks for launches that it does not do.
     """
 
     def __init__(self, entry: Entry) -> None:
+        _check_limits(entry)
         self.entry = entry
         self.blocks: list[list[tuple[Instruction, Handler]]] = [
             [(instruction, handler_of(instruction)) for instruction in block]
@@ -59,10 +63,17 @@ class Program:
 
     def _check_names(self, instruction: Instruction) -> None:
         entry = self.entry
-        known = {"_", *SPECIAL_REGISTERS, *entry.symbols, *entry.labels, *entry.parameters}
+        known = {"_", *SPECIAL_REGISTERS, *entry.variables, *entry.labels, *entry.parameters}
         for name in _names(Symbol, *instruction.operands):
             if name not in known:
                 raise Unsupported(f"`{instruction.text}`: the emulated device has no {name!r}")
+
+
+def _check_limits(entry: Entry) -> None:
+    for name, sizes in entry.limits.items():
+        if name not in LIMITS or (name == "reqntid" and set(sizes[1:]) - {1}):
+            asked = f".{name} {', '.join(map(str, sizes))}".strip()
+            raise Unsupported(f"{entry.name}: the emulated device has no launch with `{asked}`")
 
 
 def target_registers(instruction: Instruction) -> frozenset[str]:

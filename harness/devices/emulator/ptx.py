@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from harness.devices.emulator.declarations import (
+    Registers,
+    Variable,
+    launch_limits,
+    shared_variables,
+)
+
 COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 SCOPE: Final = r"\{((?:[^{}]++|\{(?:[^{}]++|\{[^{}]*\})*+\})*+)\}"  # scopes and vectors inside
-ENTRY: Final = re.compile(r"\.entry\s+(\w+)\s*\(([^)]*)\)[^{]*" + SCOPE)
+ENTRY: Final = re.compile(r"\.entry\s+(\w+)\s*\(([^)]*)\)([^{]*)" + SCOPE)
 PARAMETER: Final = re.compile(
     r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+(?:\.ptr\s+[^,]*?)?(\w+)(?:\[\d+\])?$"
 )
-REGISTERS: Final = re.compile(r"\.reg\s+\.(\w+)\s+(%\w+)(?:<\d+>)?\s*;")
-SHARED: Final = re.compile(
-    r"(\.extern\s+)?\.shared\s+\.align\s+(\d+)\s+\.[busf](\d+)\s+(\w+)(?:\[(\d*)\])?\s*;"
-)
 LABEL: Final = re.compile(r"(\$\w+):")
-STATEMENT: Final = re.compile(r"(?:@(!?)(%\w+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
+STATEMENT: Final = re.compile(r"(?:@(!?)([%\w]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
 OPERAND: Final = re.compile(r"\s*(\{[^}]*\}|\[[^\]]*\]|[^,]+)")
 ADDRESS: Final = re.compile(r"([%$\w]+)\s*(?:\+\s*(-?\w+))?$")
 FLOAT: Final = re.compile(r"0[fFdD]([0-9A-Fa-f]+)$")
-DIGITS: Final = "0123456789"
 TYPES: Final = frozenset(
     {"pred", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "b8", "b16", "b32", "b64", "b128"}
     | {f"{kind}{bits}" for kind in "us" for bits in (8, 16, 32, 64)}
@@ -89,19 +91,20 @@ class Instruction:
 
 @dataclass
 class Entry:
-    """A kernel: parameters and register types by name, shared bytes, basic blocks."""
+    """A kernel: parameters, launch limits and shared variables by name, basic blocks."""
 
     name: str
     parameters: dict[str, str]
-    prefixes: dict[str, str]
-    symbols: dict[str, int] = field(default_factory=dict)
-    shared: int = 0
+    limits: dict[str, tuple[int, ...]]
+    variables: dict[str, Variable]
+    shared: int
+    registers: Registers = field(default_factory=Registers)
     blocks: list[list[Instruction]] = field(default_factory=lambda: [[]])
     labels: dict[str, int] = field(default_factory=dict)
 
     def type_of(self, register: str) -> str:
         """Return the declared type of `register`: "%r12" was declared as `.b32 %r<16>`."""
-        return self.prefixes[register.rstrip(DIGITS)]
+        return self.registers.kind(register)
 
 
 def parse(text: str) -> dict[str, Entry]:
@@ -121,17 +124,10 @@ def parse(text: str) -> dict[str, Entry]:
 
 
 def _entry(name: str, text: list[str], outside: str) -> Entry:
-    parameters, body = text
-    prefixes = {prefix.rstrip(DIGITS): kind for kind, prefix in REGISTERS.findall(body)}
-    entry = Entry(name, dict(_parameters(parameters)), prefixes)
-    variables = SHARED.findall(outside) + SHARED.findall(body)
-    # A dynamic array begins where the static ones end.
-    for dynamic, align, bits, symbol, length in sorted(variables, key=lambda v: bool(v[0])):
-        if re.search(rf"\b{symbol}\b", body):
-            size = 0 if dynamic else int(bits) // 8 * int(length or 1)
-            entry.symbols[symbol] = -(-entry.shared // int(align)) * int(align)
-            entry.shared = entry.symbols[symbol] + size
-    for statement in _statements(body):
+    parameters, directives, body = text
+    shared = shared_variables(outside + body, body)
+    entry = Entry(name, dict(_parameters(parameters)), launch_limits(directives), *shared)
+    for statement in _statements(body, entry.registers):
         _append(entry, statement)
     if not entry.blocks[-1]:
         entry.blocks.pop()
@@ -146,11 +142,14 @@ def _parameters(text: str) -> Iterator[tuple[str, str]]:
         yield match[2], match[1]
 
 
-def _statements(body: str) -> Iterator[str]:
-    """Split at labels and semicolons; declarations and pragmas have done their work already."""
+def _statements(body: str, registers: Registers) -> Iterator[str]:
+    """Split at labels and semicolons; registers are declared and scopes opened on the way."""
     for part in LABEL.sub(r"\1:;", body).split(";"):
-        # A statement may open or close a scope: its registers are as good as the entry's.
-        statement = " ".join(part.split()).lstrip("{} ")
+        statement = " ".join(part.split())
+        while statement.startswith(("{", "}")):
+            (registers.open if statement[0] == "{" else registers.close)()
+            statement = statement[1:].lstrip()
+        registers.declare(statement)
         if statement and not statement.startswith("."):
             yield statement
 
@@ -160,15 +159,17 @@ def _append(entry: Entry, statement: str) -> None:
     if statement.endswith(":"):
         if entry.blocks[-1]:
             entry.blocks.append([])
+        if statement[:-1] in entry.labels:
+            raise PtxError(f"two labels of {entry.name} are called {statement[:-1]}: rename one")
         entry.labels[statement[:-1]] = len(entry.blocks) - 1
         return
-    instruction = _instruction(statement, entry.prefixes)
+    instruction = _instruction(statement, entry.registers)
     entry.blocks[-1].append(instruction)
     if instruction.opcode in ENDS_BLOCK:
         entry.blocks.append([])
 
 
-def _instruction(statement: str, prefixes: Mapping[str, str]) -> Instruction:
+def _instruction(statement: str, registers: Registers) -> Instruction:
     match = STATEMENT.match(statement)
     if not match:
         raise PtxError(f"cannot read {statement!r}")
@@ -179,25 +180,25 @@ def _instruction(statement: str, prefixes: Mapping[str, str]) -> Instruction:
         opcode,
         tuple(s for s in suffixes if s not in TYPES),
         tuple(s for s in suffixes if s in TYPES),
-        tuple(_operand(text.strip(), prefixes) for text in OPERAND.findall(operands)),
-        Register(guard) if guard else None,
+        tuple(_operand(text.strip(), registers) for text in OPERAND.findall(operands)),
+        Register(registers.find(guard) or guard) if guard else None,
         bool(negated),
         statement,
     )
 
 
-def _operand(text: str, prefixes: Mapping[str, str]) -> Operand:
+def _operand(text: str, registers: Registers) -> Operand:
     """Read an operand; what cannot be read stays text, for whoever refuses the instruction."""
     if text.startswith("{"):
-        return Vector(tuple(_operand(part.strip(), prefixes) for part in text[1:-1].split(",")))
+        return Vector(tuple(_operand(part.strip(), registers) for part in text[1:-1].split(",")))
     if "|" in text:
-        return Vector(tuple(_operand(part.strip(), prefixes) for part in text.split("|")))
+        return Vector(tuple(_operand(part.strip(), registers) for part in text.split("|")))
     if text.startswith("[") and (match := ADDRESS.match(text[1:-1].strip())):
-        base = _operand(match[1], prefixes)
+        base = _operand(match[1], registers)
         if isinstance(base, (Register, Symbol)):
             return Address(base, int(match[2] or "0", 0))
-    if text.startswith("%") and text.rstrip(DIGITS) in prefixes:
-        return Register(text)
+    if register := registers.find(text):
+        return Register(register)
     return _immediate(text) or Symbol(text)
 
 

@@ -99,6 +99,17 @@ CLEAN: Final = {
     "two writers of a warp in turn": f"""
         @!%p1 exit; setp.eq.u32 %p2, %r0, 1; @%p0 st.shared.u32 [words], 1; bar.warp.sync {FULL};
         @%p2 st.shared.u32 [words], 2;""",
+    "half a warp orders itself": f"""
+        {OWN} setp.lt.u32 %p2, %r0, 16; @!%p2 exit; bar.warp.sync 0xffff;
+        xor.b32 %r3, %r1, 4; ld.shared.u32 %r3, [%r3];""",
+    "each half of a warp orders itself at once": f"""
+        {OWN} and.b32 %r3, %r0, 31; setp.lt.u32 %p2, %r3, 16;
+        selp.b32 %r3, 0xffff, 0xffff0000, %p2; bar.warp.sync %r3;
+        xor.b32 %r3, %r1, 4; ld.shared.u32 %r3, [%r3];""",
+    "a warp barrier tells on what an earlier one told": f"""
+        {OWN} setp.lt.u32 %p2, %r0, 2; @%p2 bar.warp.sync 3; setp.eq.u32 %p3, %r0, 2;
+        setp.eq.u32 %p2, %r0, 1; or.pred %p2, %p2, %p3; @%p2 bar.warp.sync 6;
+        @%p3 ld.shared.u32 %r3, [words];""",
     "vectors side by side": "shl.b32 %r3, %r0, 4; st.shared.v4.u32 [%r3], {%r0, %r0, %r0, %r0};",
 }  # fmt: skip
 
@@ -107,6 +118,22 @@ RACES: Final = {
     "another lane's write": (f"{OWN} ld.shared.u32 %r3, [words+4];", WRITE, "thread 0"),
     "a warp barrier does not order a block": (
         f"{OWN} bar.warp.sync {FULL}; ld.shared.u32 %r3, [words];", WRITE, "thread 32"),
+    "a warp barrier orders only those its mask names": (
+        f"{OWN} setp.lt.u32 %p2, %r0, 16; @%p2 bar.warp.sync 0xffff; "
+        "@%p2 ld.shared.u32 %r3, [%r1+64];", WRITE, "thread 0"),
+    "nor does it order those it names with others": (
+        f"{OWN} setp.lt.u32 %p2, %r0, 2; @%p2 bar.warp.sync 3; "
+        "@%p2 ld.shared.u32 %r3, [%r1+4];", WRITE, "thread 1"),
+    "nor a lane that has left": (
+        f"{OWN} @%p0 exit; @%p1 bar.warp.sync {FULL}; setp.eq.u32 %p2, %r0, 1; "
+        "@%p2 ld.shared.u32 %r3, [words];", WRITE, "thread 1"),
+    "nor does a chain of barriers in the wrong order": (
+        f"{OWN} setp.eq.u32 %p3, %r0, 2; setp.eq.u32 %p2, %r0, 1; or.pred %p2, %p2, %p3; "
+        "@%p2 bar.warp.sync 6; setp.lt.u32 %p2, %r0, 2; @%p2 bar.warp.sync 3; "
+        "@%p3 ld.shared.u32 %r3, [words];", WRITE, "thread 2"),
+    "a write after a read that only some have waited for": (
+        f"{OWN} bar.sync 0; @%p1 ld.shared.u32 %r3, [words]; setp.lt.u32 %p2, %r0, 16; "
+        "@%p2 bar.warp.sync 0xffff; @%p0 st.shared.u32 [words], 1;", READ, "thread 0"),
     "a write after another's read": (
         f"{OWN} bar.sync 0; @%p0 ld.shared.u32 %r3, [words+4]; {OWN}", READ, "thread 1"),
     "a write after a read by several": (
@@ -139,6 +166,25 @@ def test_ordered_accesses_are_clean(body: str) -> None:
 def test_a_race_is_an_error(body: str, reason: str, thread: str) -> None:
     with pytest.raises(Fault, match=rf"^k: `.*shared.*`: {reason} \(block 0, {thread}\)$"):
         run(body)
+
+
+def test_half_a_warp_that_waits_alone_is_a_race_in_cuda_too(tmp_path: Path) -> None:
+    """The other half may not have written s[t + 16] yet; lockstep would hide it."""
+    source = tmp_path / "half.cu"
+    source.write_text("""
+        extern "C" __global__ void half_waits(int* o)
+        {
+            __shared__ int s[32];
+            int t = threadIdx.x;
+            s[t] = t * 3;
+            if (t < 16) { __syncwarp(0xffff); o[t] = s[t + 16]; }
+        }
+    """)
+    device = EmulatedDevice()
+    with pytest.raises(Fault, match=rf"`ld\.shared.*`: {WRITE} \(block 0, thread 0\)"):
+        device.launch(
+            Kernel(str(tmp_path / "half"), "half_waits"), 1, 32, device.empty(16, np.int32)
+        )
 
 
 def test_a_race_in_one_of_several_blocks_is_found_there() -> None:

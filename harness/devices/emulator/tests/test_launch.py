@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.devices.emulator import EmulatedDevice, Fault
+from harness.devices.emulator import EmulatedDevice, Fault, Unsupported
+from harness.devices.emulator.program import Program
+from harness.devices.emulator.ptx import parse
 from harness.devices.emulator.tests.ptx_text import pointer, program
-from kernels import kernel
+from kernels import Kernel, kernel
+
+DYNAMIC = ".shared .align 4 .b8 static[400]; .extern .shared .align 4 .b8 dynamic[];"
 
 
 @pytest.mark.parametrize(
@@ -28,6 +33,60 @@ def test_an_impossible_launch_is_refused(grid: Any, block: Any, shared: int, mes
     with pytest.raises(Fault) as error:
         EmulatedDevice().run(program("ret;"), [], grid, block, shared=shared)
     assert str(error.value) == message
+
+
+BY_BOUNDS = "allowed are 1 to 256 by .maxntid, the __launch_bounds__ of the kernel"
+BY_SIZE = "allowed are 64 to 64 by .reqntid, the __block_size__ of the kernel"
+
+
+@pytest.mark.parametrize(
+    ("directives", "good", "bad", "message"),
+    [
+        (".maxntid 256", 256, 257, BY_BOUNDS),
+        (".maxntid 128, 2, 1\n.minnctapersm 2", 256, 512, BY_BOUNDS),
+        (".maxnreg 32 .reqntid 64, 1, 1", 64, 32, BY_SIZE),
+        (".reqntid 64", 64, 65, BY_SIZE),
+    ],
+)
+def test_a_block_that_the_kernel_rules_out_is_refused(
+    directives: str, good: int, bad: int, message: str
+) -> None:
+    launch = Program(parse(f".entry k()\n{directives}\n{{\nret;\n}}")["k"])
+    EmulatedDevice().run(launch, [], 1, good)
+    with pytest.raises(Fault) as error:
+        EmulatedDevice().run(launch, [], 1, bad)
+    assert str(error.value) == f"k: block is {bad}, {message}"
+
+
+@pytest.mark.parametrize(
+    "directive", [".reqntid 8, 8, 1", ".reqnctapercluster 2, 1, 1", ".explicitcluster"]
+)
+def test_a_kernel_for_launches_of_another_kind_is_refused(directive: str) -> None:
+    with pytest.raises(Unsupported) as error:
+        Program(parse(f".entry k()\n{directive}\n{{\nret;\n}}")["k"])
+    assert str(error.value) == f"k: the emulated device has no launch with `{directive}`"
+
+
+def test_launch_bounds_in_cuda_bind_the_block(tmp_path: Path) -> None:
+    (tmp_path / "s.cu").write_text(
+        'extern "C" __global__ void __launch_bounds__(64) k(int* o) { o[threadIdx.x] = 1; }'
+    )
+    device, bounded = EmulatedDevice(), Kernel(str(tmp_path / "s"), "k")
+    out = device.empty(128, np.int32)
+    device.launch(bounded, 1, 64, out)
+    with pytest.raises(Fault, match="k: block is 128, allowed are 1 to 64"):
+        device.launch(bounded, 1, 128, out)
+
+
+@pytest.mark.parametrize("integer", [np.int64, np.int32, np.uint8])
+def test_a_size_may_be_an_integer_of_numpy(integer: Any) -> None:
+    launch = program(
+        "mov.u32 %r0, dynamic; mov.u32 %r0, static; ret;", (), DYNAMIC
+    )  # 400 static bytes
+    device = EmulatedDevice()
+    sizes = integer(3), integer(32)
+    found = device.count(lambda: device.run(launch, [], *sizes, shared=integer(4)))
+    assert found.lane_instructions == 3 * 96
 
 
 @pytest.mark.parametrize("load", ["ld.param.u32 %r0, [p0]", "ld.param.u64 %rd0, [p0+8]"])

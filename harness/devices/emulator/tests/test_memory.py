@@ -141,28 +141,6 @@ def test_lanes_of_one_access_may_go_to_several_arrays() -> None:
         assert (device.get(array) == 1000 * odd + np.arange(64) + 5 * touched).all()
 
 
-def test_shared_memory_ends_where_the_block_s_share_ends() -> None:
-    body = "st.shared.u32 [words+{offset}], 1; ret;"
-    outside = ".shared .align 4 .b8 words[64];"
-    EmulatedDevice().run(program(body.format(offset=60), (), outside), [], 1, 1)
-    with pytest.raises(
-        Fault, match=r"outside the block's 64 bytes of shared memory \(block 0, thr"
-    ):
-        EmulatedDevice().run(program(body.format(offset=64), (), outside), [], 1, 32)
-
-
-def test_shared_addresses_wrap_at_32_bits() -> None:
-    """Compilers write words[15 - tid] as -4 * tid, with 60 as the offset."""
-    body = """
-        mov.u32 %r0, %tid.x; mul.lo.u32 %r1, %r0, -4; mov.u32 %r2, words; add.u32 %r1, %r1, %r2;
-        st.shared.u32 [%r1+60], %r0; bar.sync 0; ld.shared.u32 %r2, [%r1+60]; ret;
-    """
-    outside = ".shared .align 4 .b8 words[64];"
-    EmulatedDevice().run(program(body, (), outside), [], 2, 16)
-    with pytest.raises(Fault, match=r"outside .* \(block 0, thread 15\)"):
-        EmulatedDevice().run(program(body.replace("+60", "+56"), (), outside), [], 2, 16)
-
-
 def test_where_all_lanes_store_to_one_address_one_of_them_wins() -> None:
     device = EmulatedDevice()
     out = device.empty(1, np.int32)

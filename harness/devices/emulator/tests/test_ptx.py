@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.devices.emulator.declarations import Variable
 from harness.devices.emulator.program import Program
 from harness.devices.emulator.ptx import (
     Address,
@@ -104,6 +105,27 @@ def test_a_scope_is_transparent() -> None:
     assert add.opcode == "add"
 
 
+def test_a_name_that_two_scopes_declare_is_two_registers() -> None:
+    """Each has its own type; outside its scope a name means nothing."""
+    text = """
+        { .reg .b32 %t, low; mov.b64 {%t, low}, %rd1; }
+        { .reg .b16 %t; .reg .pred p<2>; mov.b32 {%t, %h0}, %r2; { .reg .b64 %t; mov.b64 %t, %rd0; }
+          @p1 mov.u16 %h1, %t; }
+        mov.u32 %r0, %t;
+    """
+    entry = parse(entry_text(text))["k"]
+    ((unpack, halve, wide, move, late),) = entry.blocks
+    first, second, third = (
+        unpack.operands[0].elements[0],  # type: ignore[union-attr]
+        halve.operands[0].elements[0],  # type: ignore[union-attr]
+        wide.operands[0],
+    )
+    kinds = [entry.type_of(r.name) for r in (first, second, third)]  # type: ignore[union-attr]
+    assert kinds == ["b32", "b16", "b64"]
+    assert move.operands[1] == second
+    assert (move.guard, late.operands[1]) == (Register("p1"), Symbol("%t"))
+
+
 def test_registers_have_their_declared_type() -> None:
     entry = parse(entry_text("ret;"))["k"]
     assert [entry.type_of(r) for r in ("%p1", "%h2", "%r3", "%rd4", "%f5", "%fd6")] == [
@@ -134,7 +156,12 @@ def test_shared_variables_follow_each_other_aligned_and_the_dynamic_one_comes_la
         mov.u32 %r0, bytes; mov.u32 %r0, pair; mov.u32 %r0, word;
     """
     entry = parse(entry_text(body, (), outside))["k"]
-    assert entry.symbols == {"bytes": 0, "pair": 8, "word": 24, "dynamic": 32}
+    assert entry.variables == {
+        "bytes": Variable(0, 3),
+        "pair": Variable(8, 16),
+        "word": Variable(24, 4),
+        "dynamic": Variable(32, None),
+    }
     assert entry.shared == 32
 
 
@@ -144,6 +171,7 @@ def test_shared_variables_follow_each_other_aligned_and_the_dynamic_one_comes_la
         (".version 8.0", "no .entry in this PTX: '.version 8.0'"),
         (".entry k(.param u64 p)\n{\nret;\n}", "cannot read the parameter '.param u64 p'"),
         (".entry k()\n{\n%r0 = 1;\n}", "cannot read '%r0 = 1'"),
+        (".entry k()\n{\n$a: ret; $a: ret;\n}", "two labels of k are called $a: rename one"),
     ],
 )
 def test_what_is_no_ptx_is_quoted(text: str, message: str) -> None:

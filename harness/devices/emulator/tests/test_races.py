@@ -24,38 +24,53 @@ class Access:
 @dataclass(frozen=True)
 class Barrier:
     warp: int | None = None  # None: the whole block
+    mask: int = 0xFFFFFFFF  # the lanes of that warp that take part
+
+    @property
+    def threads(self) -> frozenset[int]:
+        if self.warp is None:
+            return frozenset(range(64))
+        return frozenset(32 * self.warp + lane for lane in range(32) if self.mask >> lane & 1)
 
 
 Step = Access | Barrier
 accesses = st.builds(
     Access, st.sampled_from(THREADS), st.sampled_from(["ld", "st", "red"]), st.integers(0, 1)
 )
-barriers = st.builds(Barrier, st.sampled_from([None, 0, 1]))
+barriers = st.builds(
+    Barrier, st.sampled_from([None, 0, 1]), st.sampled_from([3, 5, 6, 1, 0xFFFF, 0xFFFFFFFF])
+)
 
 
 def race(steps: list[Step]) -> bool:
-    """Two threads meet at a word, one writes, not both atomically, and no barrier orders them."""
+    """Two threads meet at a word, one writes, not both atomically, and no barriers order them."""
     found = [(i, step) for i, step in enumerate(steps) if isinstance(step, Access)]
     return any(
         one.thread != other.thread
         and one.word == other.word
         and {one.kind, other.kind} not in ({"ld"}, {"red"})
-        and not any(orders(step, one, other) for step in steps[i:j])
+        and other.thread not in told(one.thread, steps[i:j])
         for (i, one), (j, other) in combinations(found, 2)
     )
 
 
-def orders(step: Step, one: Access, other: Access) -> bool:
-    if not isinstance(step, Barrier):
-        return False
-    return step.warp is None or step.warp == one.thread // 32 == other.thread // 32
+def told(thread: int, steps: list[Step]) -> frozenset[int]:
+    """Return the threads that `steps` order after `thread`: a barrier tells all that it holds."""
+    known = frozenset({thread})
+    for step in steps:
+        if isinstance(step, Barrier) and known & step.threads:
+            known |= step.threads
+    return known
 
 
 def line(step: Step) -> str:
     if isinstance(step, Barrier):
         if step.warp is None:
             return "bar.sync 0;"
-        return f"setp.eq.u32 %p1, %r1, {step.warp}; @%p1 bar.warp.sync 0xffffffff;"
+        return f"""
+            and.b32 %r3, %r0, 31; shr.u32 %r3, {step.mask}, %r3; and.b32 %r3, %r3, 1;
+            setp.eq.u32 %p1, %r3, 1; setp.eq.u32 %p2, %r1, {step.warp}; and.pred %p1, %p1, %p2;
+            @%p1 bar.warp.sync {step.mask};"""
     place = f"[words+{4 * step.word}]"
     access = {
         "ld": f"ld.shared.u32 %r2, {place}",
@@ -68,6 +83,11 @@ def line(step: Step) -> str:
 @given(st.lists(accesses | barriers, min_size=1, max_size=12))
 @example([Access(0, "ld", 0), Access(32, "ld", 0), Access(32, "st", 0)])
 @example([Access(0, "ld", 0), Barrier(0), Access(1, "ld", 0), Access(1, "st", 0)])
+@example([Access(0, "st", 0), Barrier(0, 3), Barrier(0, 6), Access(2, "ld", 0)])
+@example([Access(0, "st", 0), Barrier(0, 6), Barrier(0, 3), Access(2, "ld", 0)])
+@example([Access(0, "ld", 0), Access(2, "ld", 0), Barrier(0, 3), Access(1, "st", 0)])
+@example([Access(0, "red", 0), Access(2, "red", 0), Barrier(0, 6), Access(1, "ld", 0)])
+@example([Access(0, "st", 0), Barrier(0, 3), Access(1, "red", 0), Access(2, "red", 0)])
 def test_a_race_is_reported_if_and_only_if_there_is_one(steps: list[Step]) -> None:
     body = """
         mov.u32 %r0, %tid.x; shr.u32 %r1, %r0, 5; setp.eq.u32 %p1, %r0, 0;
