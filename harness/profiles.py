@@ -19,12 +19,25 @@ class ProfileError(ValueError):
 class Profile:
     """What profiler.json of one GPU holds: the launches by the name of their workload."""
 
+    path: Path
     label: str
     launches: dict[str, dict[str, Any]]
 
     def counter(self, workload: Workload, metric: str) -> float:
-        """Return a hardware counter of one launch."""
-        return float(self.launches[workload.name]["counters"][metric])
+        """Return a hardware counter of one launch.
+
+        Raises
+        ------
+        ProfileError
+            The launch or the counter was not recorded.
+        """
+        try:
+            return float(self.launches[workload.name]["counters"][metric])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ProfileError(
+                f"{self.path} has no counter {metric} of {workload.name} ({error!r}): "
+                "record it anew with `python -m harness.profiler` on that GPU"
+            ) from error
 
 
 def stored(root: Path = ROOT) -> list[Profile]:
@@ -50,9 +63,9 @@ def read(path: Path) -> Profile:
         document = json.loads(path.read_text("utf-8"))
         launches = {launch["workload"]: launch for launch in document["launches"]}
         label = f"{document['device']}, {document['date']}, Nsight Compute"
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise ProfileError(
             f"{path} is damaged ({error!r}): restore it with git, or record it anew with "
             "`python -m harness.profiler` on that GPU"
         ) from error
-    return Profile(label, launches)
+    return Profile(path, label, launches)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from harness.baselines.shape import complaint, pairs_complaint
+
 ROOT: Final = Path(__file__).parents[2] / "baselines"
 NUMBERED: Final = "[0-9][0-9][0-9][0-9]_*.json"
 
@@ -48,9 +50,32 @@ class Baseline:
         return bool(self.document.get("pairs"))
 
     def pairs(self, claim: str, what: str) -> dict[str, Any] | None:
-        """Return what was recorded for a claim: numerator, denominator, clock, pairs of seconds."""
-        found: dict[str, Any] | None = self.document.get("pairs", {}).get(claim, {}).get(what)
+        """Return what was recorded for a claim: numerator, denominator, clock, pairs of seconds.
+
+        Raises
+        ------
+        BaselineError
+            It is damaged; the message names the file, the claim and the pair.
+        """
+        ratios = self.document.get("pairs", {}).get(claim, {})
+        if not isinstance(ratios, dict):
+            raise BaselineError(_damaged(self.path, claim, f"it is {ratios!r:.40}, no object"))
+        found: dict[str, Any] | None = ratios.get(what)
+        if what in ratios and (wrong := pairs_complaint(found)):
+            raise BaselineError(_damaged(self.path, f"{claim}, {what}", wrong))
         return found
+
+    def check_pairs(self) -> None:
+        """Look at every pair.
+
+        Raises
+        ------
+        BaselineError
+            One is damaged.
+        """
+        for claim, ratios in self.document.get("pairs", {}).items():
+            for what in ratios if isinstance(ratios, dict) else ("",):
+                self.pairs(claim, what)
 
     def benchmark(self, fullname: str) -> dict[str, Any] | None:
         """Return the benchmark recorded under a test id."""
@@ -72,23 +97,22 @@ def read(path: Path) -> Baseline:
     Raises
     ------
     BaselineError
-        Truncated, not JSON, holds NaN, or not a baseline. The file is left as it is.
+        Truncated, not JSON, holds NaN, or an entry is not what pytest-benchmark writes. The file
+        is left as it is.
     """
     try:
         document = json.loads(path.read_text("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise BaselineError(
             f"{path} cannot be read ({error}): restore it with `git checkout`, or record again"
         ) from error
-    if not isinstance(document, dict) or not isinstance(document.get("benchmarks"), list):
-        raise BaselineError(
-            f'{path} has no list "benchmarks": it was not written by pytest-benchmark'
-        )
-    if not (isinstance(document.get("machine_info"), dict) and document["machine_info"].get("gpu")):
-        raise BaselineError(
-            f"{path} does not say which GPU: machine_info.gpu is missing; record with --gpu=require"
-        )
+    if wrong := complaint(document):
+        raise BaselineError(f"{path} {wrong}")
     return Baseline(path, document)
+
+
+def _damaged(path: Path, where: str, wrong: str) -> str:
+    return f"{path}: the pairs of {where} are damaged ({wrong}): restore it with `git checkout`"
 
 
 def _refuse_constant(name: str) -> NoReturn:

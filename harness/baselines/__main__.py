@@ -16,11 +16,11 @@ RUNS_HELP = "build/baseline.json, or several recordings of the same code on the 
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; return 1 if a recording or a baseline cannot be used."""
+    """Run the command line; return 1 if a file cannot be used or written."""
     chosen = _parser().parse_args(arguments)
     try:
         print(chosen.action(chosen.file, chosen.root))
-    except BaselineError as error:
+    except (BaselineError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

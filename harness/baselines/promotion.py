@@ -43,7 +43,7 @@ def candidate(source: Path) -> Baseline:
     Raises
     ------
     BaselineError
-        Unreadable, empty, without a GPU, or of the emulated device.
+        Unreadable, empty, without a GPU, of the emulated device, or with pairs that are no times.
     """
     baseline = read(source)
     if baseline.gpu.startswith("emulated"):
@@ -54,6 +54,7 @@ def candidate(source: Path) -> Baseline:
         raise BaselineError(
             f"{source} holds no benchmark: nothing was measured; run `tox -e record`"
         )
+    baseline.check_pairs()
     return baseline
 
 

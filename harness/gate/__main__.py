@@ -1,7 +1,7 @@
 """Judge a night: `python -m harness.gate build/nightly.json`.
 
 Exit 0: nothing became slower, nothing is missing, no claim is broken. 1: something is. 2: a file
-cannot be read. 3: no verdict (no baseline, another environment, or too little compared).
+cannot be read or written. 3: no verdict (no baseline, another environment, or too little compared).
 """
 
 from __future__ import annotations
@@ -25,15 +25,20 @@ FILES: Final = {"gate.md": markdown, "gate.json": as_json}
 def main(arguments: list[str] | None = None) -> int:
     """Print the table, write build/gate.md and build/gate.json, and return the exit code."""
     chosen = _parser().parse_args(arguments)
-    for name in FILES:  # last night's must not be taken for tonight's
-        (chosen.out / name).unlink(missing_ok=True)
     try:
-        against, night = judge(chosen.tonight, chosen.baseline, chosen.root)
-        if chosen.confirm and night.of(Status.SLOWER):
-            night = confirm(night, chosen)
-    except BaselineError as error:
+        return _gated(chosen)
+    except (BaselineError, OSError) as error:
         print(error, file=sys.stderr)
         return Exit.UNUSABLE
+
+
+def _gated(chosen: argparse.Namespace) -> int:
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    for name in FILES:  # last night's must not be taken for tonight's
+        (chosen.out / name).unlink(missing_ok=True)
+    against, night = judge(chosen.tonight, chosen.baseline, chosen.root)
+    if chosen.confirm and night.of(Status.SLOWER):
+        night = confirm(night, chosen)
     print(text(night, against))
     _write(night, against, chosen.out)
     return night.exit
@@ -96,12 +101,14 @@ def confirm(night: Night, chosen: argparse.Namespace) -> Night:
 
 
 def _write(night: Night, against: str, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for name, rendered in FILES.items():
         write_whole(folder / name, rendered(night, against))
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with open(summary, "a", encoding="utf-8") as file:
-            file.write(markdown(night, against))
+        try:
+            with open(summary, "a", encoding="utf-8") as file:
+                file.write(markdown(night, against))
+        except OSError as error:  # the night is judged all the same
+            print(f"{summary} not written: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

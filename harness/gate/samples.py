@@ -70,7 +70,7 @@ def _timing(benchmark: Any) -> Timing:
             tuple(medians(benchmark)),
             benchmark.get("extra_info", {}),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         name = benchmark.get("fullname", "?") if isinstance(benchmark, dict) else "?"
         raise BaselineError(
             f"benchmark {name} cannot be read ({error!r}): it was not written by pytest-benchmark; "

@@ -84,10 +84,7 @@ def _times(row: Row) -> str:
 
 
 def _time(seconds: float | None) -> str:
-    """Return a time, or the number itself where it is none."""
-    if seconds is None:
-        return "none"
-    return duration(seconds) if 0 < seconds < math.inf else f"{seconds} s"
+    return "none" if seconds is None else duration(seconds)
 
 
 def _finite(seconds: float | None) -> float | None:

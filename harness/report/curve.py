@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from harness.baselines import ROOT, newest, write_whole
+from harness.baselines import ROOT
 from harness.models.datasheet import KIB
+from harness.report.drawing import draw
 from harness.report.page import TEMPLATES
 
 POINT: Final = re.compile(r"\[read-(\d+)-(\d+)\]$")
@@ -211,14 +212,7 @@ def _place(value: float, low: float, high: float, start: float, end: float) -> f
 
 def main(root: Path = ROOT) -> int:
     """Draw the curve of each GPU that has one recorded, into its folder."""
-    problems: list[str] = []
-    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
-        baseline = newest(folder, problems)
-        if baseline and recorded(baseline.document):
-            write_whole(folder / FILE, curve_svg(baseline.document))
-            print(folder / FILE)
-    print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
-    return 1 if problems else 0
+    return draw(root, FILE, recorded, curve_svg)
 
 
 if __name__ == "__main__":

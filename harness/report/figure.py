@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from harness.baselines import ROOT, newest, read, write_whole
+from harness.baselines import ROOT, read
+from harness.report.drawing import PUBLISHED, draw
 from harness.report.ledger import duration
 from harness.report.page import TEMPLATES
 
-PUBLISHED: Final = "seminar-a100-80gb"
 RUNG: Final = re.compile(r"\[reduce_(v[1-7])\]$")
 
 LEFT, RIGHT, TOP, ROW = 226.0, 676.0, 92.0, 50.0
@@ -108,16 +108,7 @@ def _lines(device: dict[str, Any]) -> list[tuple[float, str]]:
 
 def main(root: Path = ROOT) -> int:
     """Draw the ladder of each GPU that has a recorded one, into its folder."""
-    problems: list[str] = []
-    for folder in sorted(
-        path for path in root.iterdir() if path.is_dir() and path.name != PUBLISHED
-    ):
-        baseline = newest(folder, problems)
-        if baseline and _rungs(baseline.document):
-            write_whole(folder / "ladder.svg", ladder_svg(baseline.document))
-            print(folder / "ladder.svg")
-    print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
-    return 1 if problems else 0
+    return draw(root, "ladder.svg", _rungs, ladder_svg)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from harness.evidence import Evidence, spelled
 from harness.timing import Outcome
 
 Row = dict[str, Any]
+SHORTEST_SHOWN, LONGEST_SHOWN = 1e-12, 1e6  # seconds, beyond which digits are noise
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,13 @@ def finding(evidence: Row) -> str:
     if value is None:
         return f"{what}: not measured ({evidence['device']}), needs {spelled(bound)}"
     interval = evidence["interval"]
-    between = f" [{interval[0]:.4g}, {interval[1]:.4g}]" if interval else " (too few pairs)"
-    return f"{what} = {value:.4g}{between}, needs {spelled(bound)}"
+    between = f" [{', '.join(map(_digits, interval))}]" if interval else " (too few pairs)"
+    return f"{what} = {_digits(value)}{between}, needs {spelled(bound)}"
+
+
+def _digits(value: float | str) -> str:
+    """Return four digits of a ratio; one that is not finite is a word in JSON."""
+    return f"{float(value):.4g}"
 
 
 def instead(row: Row) -> str:
@@ -80,7 +86,18 @@ def label(evidence: Row) -> str:
 
 def outcome(evidence: Row) -> Outcome:
     """Return where the evidence lies: inside its bound, outside, or astride."""
-    return Evidence(**evidence).outcome
+    return Evidence(**(evidence | _numbers(evidence))).outcome
+
+
+def _numbers(evidence: Row) -> Row:
+    """Return a ratio's value and interval as numbers again: JSON spells what is not finite."""
+    if evidence["kind"] == "counted" or evidence["value"] is None:
+        return {}
+    interval = evidence["interval"]
+    return {
+        "value": float(evidence["value"]),
+        "interval": interval and tuple(map(float, interval)),
+    }
 
 
 def shown(value: Any) -> str:
@@ -95,11 +112,13 @@ def shown(value: Any) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time with three digits.
+    """Return a time with three digits, or the number itself where it is none.
 
     >>> duration(0.1974), duration(62.6e-6)
     ('197 ms', '62.6 µs')
     """
+    if not SHORTEST_SHOWN < seconds < LONGEST_SHOWN:
+        return f"{seconds} s"
     value, unit = (seconds * 1e3, "ms") if seconds >= 1e-3 else (seconds * 1e6, "µs")
     digits = max(0, 2 - math.floor(math.log10(value)))
     return f"{value:.{digits}f} {unit}"

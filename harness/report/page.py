@@ -58,10 +58,13 @@ def groups(row: Row) -> dict[str, list[Row]]:
 
 
 def plot(evidence: Row) -> Plot | None:
-    """Return the drawing of a ratio and its bound, or None if there is no interval."""
+    """Return the drawing of a ratio and its bound, or None if it cannot be drawn."""
     if not evidence["interval"]:
         return None
-    (low, high), value, (least, most) = evidence["interval"], evidence["value"], evidence["bound"]
+    low, high, value = map(float, (*evidence["interval"], evidence["value"]))
+    least, most = evidence["bound"]
+    if not all(0 < each < math.inf for each in (low, high, value)):
+        return None  # a logarithmic axis has no place for it
     place = _axis([low, high, value, *(end for end in (least, most) if end)])
     one = place(1.0)
     return Plot(

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from harness.baselines import ROOT, newest, write_whole
+from harness.baselines import ROOT
 from harness.models import datasheet
+from harness.report.drawing import draw
 from harness.report.page import TEMPLATES
 
 POINT: Final = re.compile(r"test_the_roofline_is_timed\[(.+)\]$")
@@ -105,8 +106,7 @@ def roofline_svg(baseline: dict[str, Any]) -> str:
     ValueError
         The baseline holds no chain, so there is no roof.
     """
-    points = _points(baseline)
-    chains = [point for point in points if point.name.startswith(CHAIN)]
+    points, chains = _points(baseline), _chains(baseline)
     if not chains:
         raise ValueError("no chain test_the_roofline_is_timed[chain-...] is recorded")
     measured = Roof(max(p.bandwidth for p in chains), max(p.rate for p in chains))
@@ -133,6 +133,10 @@ def roofline_svg(baseline: dict[str, Any]) -> str:
 def _points(baseline: dict[str, Any]) -> list[Point]:
     found = ((POINT.search(bench["name"]), bench) for bench in baseline["benchmarks"])
     return [_point(match[1], bench) for match, bench in found if match]
+
+
+def _chains(baseline: dict[str, Any]) -> list[Point]:
+    return [point for point in _points(baseline) if point.name.startswith(CHAIN)]
 
 
 def _point(name: str, bench: dict[str, Any]) -> Point:
@@ -199,14 +203,7 @@ def _place(value: float, low: float, high: float, start: float, end: float) -> f
 
 def main(root: Path = ROOT) -> int:
     """Draw the roof of each GPU that has one recorded, into its folder."""
-    problems: list[str] = []
-    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
-        baseline = newest(folder, problems)
-        if baseline and any(p.name.startswith(CHAIN) for p in _points(baseline.document)):
-            write_whole(folder / "roofline.svg", roofline_svg(baseline.document))
-            print(folder / "roofline.svg")
-    print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
-    return 1 if problems else 0
+    return draw(root, "roofline.svg", _chains, roofline_svg)
 
 
 if __name__ == "__main__":

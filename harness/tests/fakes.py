@@ -18,7 +18,8 @@ STATS = {
     **dict.fromkeys(("min", "max", "mean", "median", "total"), 1e-4),
     **{"stddev": 0.0, "iqr": 0.0, "outliers": "0;0", "rounds": 1, "iterations": 1},
 }
-PAIRS = {"reduce.x": {"a / b": {"clock": "cupti", "seconds": [[1.5e-4, 1e-4]] * 128}}}
+ENTRY = {"numerator": "a", "denominator": "b", "clock": "cupti"}
+PAIRS = {"reduce.x": {"a / b": {**ENTRY, "seconds": [[1.5e-4, 1e-4]] * 128}}}
 
 
 class FakeGPU:

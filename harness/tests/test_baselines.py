@@ -48,6 +48,16 @@ def test_a_truncated_baseline_is_named_kept_and_skipped(tmp_path: Path, tenth: i
         ('{"benchmarks": [], "machine_info": {}}', "machine_info.gpu is missing"),
         ('{"benchmarks": [NaN], "machine_info": {"gpu": "x"}}', "NaN, which is not a time"),
         ('{"benchmarks": []} trailing', "Extra data"),
+        ("null", 'has no list "benchmarks"'),
+        ("\x00\x01", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+        (json.dumps(document(datetime=5)), "'datetime' is 5"),
+        (json.dumps(document(pairs=[])), r"'pairs' is \[\]"),
+        (json.dumps(document(claims=None)), "'claims' is None"),
+        (json.dumps(document(device={"copy GB/s": "x"})), "'copy GB/s' is 'x'"),
+        (json.dumps(document(benchmarks=["x"])), r"benchmark \? cannot be read \(it is 'x'"),
+        (json.dumps(document(benchmarks=[{"fullname": "a"}])), "benchmark a cannot be read"),
+        (json.dumps(document(machine_info={"gpu": 5})), "machine_info.gpu is missing"),
     ],
 )
 def test_what_is_no_baseline_is_refused(tmp_path: Path, content: str, message: str) -> None:
@@ -135,8 +145,10 @@ def test_a_promoted_file_is_slim_and_complete(tmp_path: Path) -> None:
         (document(benchmarks=[]), "holds no benchmark: nothing was measured"),
         (document(machine_info={"node": "ci"}), "does not say which GPU"),
         (document(pairs={"x": float("nan")}), "NaN, which is not a time"),
+        (document(pairs={"a.b": {"x": {}}}), "pairs of a.b, x are damaged ('numerator' is missing"),
+        (document(pairs={"a.b": 1}), "pairs of a.b are damaged (it is 1"),
     ],
-    ids=["emulated", "empty", "no-gpu", "nan"],
+    ids=["emulated", "empty", "no-gpu", "nan", "no-numerator", "no-pairs"],
 )
 def test_what_must_not_be_promoted(
     tmp_path: Path, content: dict[str, Any], message: str, capsys: pytest.CaptureFixture[str]
@@ -147,6 +159,15 @@ def test_what_must_not_be_promoted(
     assert main(["promote", str(source), "--root", str(root)]) == 1
     assert message in capsys.readouterr().err
     assert not list(root.rglob("*.json"))
+
+
+def test_a_folder_that_cannot_be_written_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file stands in its place."""
+    source, root = stored(tmp_path, "x.json", document()), stored(tmp_path, "baselines", "")
+    assert main(["promote", str(source), "--root", str(root)]) == 1
+    assert str(root) in capsys.readouterr().err
 
 
 def test_promotion_from_the_command_line(

@@ -24,6 +24,7 @@ def measured(*reads: tuple[int, int], chase: bool = True) -> dict[str, Any]:
     """Return a baseline with these reads of 132 SMs, and a latency of 351 ns."""
     benchmarks: list[dict[str, Any]] = [
         {
+            "fullname": f"read-{loads}-{blocks}",
             "name": f"test_bytes_in_flight_are_timed[read-{loads}-{blocks}]",
             "stats": {"median": 1e-4},
             "extra_info": {"GB/s": RATES[loads, blocks], "grid": 132 * blocks, "block": 256},
@@ -33,7 +34,7 @@ def measured(*reads: tuple[int, int], chase: bool = True) -> dict[str, Any]:
     for lines, nanoseconds in (("4096", 351), ("8192-32", 146)) if chase else ():
         name = f"test_bytes_in_flight_are_timed[chase-{lines}]"
         stats = {"median": nanoseconds * 1e-9 * 4096}
-        benchmarks.append({"name": name, "stats": stats, "extra_info": {}})
+        benchmarks.append({"fullname": name, "name": name, "stats": stats, "extra_info": {}})
     return document(benchmarks=benchmarks, device={"clock": "cupti", "peak GB/s": 4813.8})
 
 

@@ -22,6 +22,7 @@ def ladder(*rungs: int) -> dict[str, Any]:
     """Return a baseline with these rungs of 2^26 floats."""
     benchmarks = [
         {
+            "fullname": f"reduce_v{rung}",
             "name": f"test_the_ladder_is_timed[reduce_v{rung}]",
             "stats": {"median": TIMES[rung]},
             "extra_info": {"GB/s": 2**28 / TIMES[rung] / 1e9},

@@ -11,6 +11,7 @@ import pytest
 from harness.baselines import ROOT
 from harness.devices.emulator import Counters, EmulatedDevice
 from harness.profiles import Profile, ProfileError, read, stored
+from harness.tests.fakes import FakeWorkload
 from harness.workloads.access import Copy, Update
 from harness.workloads.reduction import Reduction, reduce_sum
 
@@ -81,6 +82,16 @@ def test_access_patterns_take_the_sectors_counted(profile: Profile, workload: An
     counted = device.count(lambda: launch.on(device)).traffic("ld", "global").sectors
     n = profile.launches[workload.name]["n"]
     assert profile.counter(workload, LOADS.format("sectors")) == counted * n / elements
+
+
+@pytest.mark.parametrize(
+    "launches", [{}, {"slow": {}}, {"slow": {"counters": {}}}, {"slow": {"counters": {"x": None}}}]
+)
+def test_a_counter_that_was_not_recorded_is_named(launches: dict[str, Any]) -> None:
+    """With the file and what to do."""
+    damaged = Profile(Path("some-gpu/profiler.json"), "some GPU", launches)
+    with pytest.raises(ProfileError, match=r"some-gpu/profiler\.json has no counter x of slow"):
+        damaged.counter(FakeWorkload("slow"), "x")
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"launches": []}', '{"launches": [{}], "device": 1}'])

@@ -15,6 +15,7 @@ from harness.gate.compare import compare
 from harness.gate.samples import RUNS, timings
 from harness.gate.tests.nights import NAMES, all_by, night, only, samples
 from harness.gate.verdicts import Status
+from harness.tests.fakes import ENTRY
 
 
 def written(folder: Path, *documents: dict[str, Any]) -> list[Path]:
@@ -64,11 +65,12 @@ def test_a_benchmark_that_one_run_lacks(tmp_path: Path) -> None:
 
 def test_pairs_are_those_of_the_first_run_that_has_them(tmp_path: Path) -> None:
     """They judge the claims; two sessions are not mixed."""
+    one, two = ({"x / y": ENTRY | {"seconds": [[seconds, 1e-4]]}} for seconds in (1e-4, 2e-4))
     first, second = written(
-        tmp_path, night() | {"pairs": {"a.b": 1}}, night() | {"pairs": {"a.b": 2, "a.c": 2}}
+        tmp_path, night() | {"pairs": {"a.b": one}}, night() | {"pairs": {"a.b": two, "a.c": two}}
     )
     path = promote(first, tmp_path / "baselines", [second])
-    assert read(path).document["pairs"] == {"a.b": 1, "a.c": 2}
+    assert read(path).document["pairs"] == {"a.b": one, "a.c": two}
 
 
 @pytest.mark.parametrize(

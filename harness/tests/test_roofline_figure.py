@@ -22,6 +22,7 @@ def bench(name: str, flop: int, size: int, seconds: float) -> dict[str, Any]:
     """Return one recorded kernel."""
     test = f"test_the_roofline_is_timed[{name}]"
     return {
+        "fullname": test,
         "name": test,
         "stats": {"median": seconds},
         "extra_info": {"flop": flop, "bytes": size},

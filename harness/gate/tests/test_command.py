@@ -97,10 +97,22 @@ def test_a_baseline_of_another_gpu_by_name(
         ("night.json", json.dumps(only([float("nan")] * 20)), (), "NaN, which is not a time"),
         ("night.json", night() | {"benchmarks": [{"fullname": "a"}]}, (), "benchmark a cannot be"),
         ("night.json", night() | {"benchmarks": ["a"]}, (), "benchmark ? cannot be read"),
+        ("night.json", only([10**400]), (), "benchmark suites/test_x.py::test[a] cannot be"),
+        ("night.json", night() | {"claims": []}, (), "'claims' is []"),
         ("other.json", "", ("--baseline", ""), "--baseline is empty: name a file"),
         ("other.json", "", ("--baseline", "nowhere.json"), "nowhere.json cannot be read"),
     ],
-    ids=["cut", "empty", "NaN", "no-stats", "no-object", "empty-option", "no-file"],
+    ids=[
+        "cut",
+        "empty",
+        "NaN",
+        "no-stats",
+        "no-object",
+        "huge",
+        "claims",
+        "empty-option",
+        "no-file",
+    ],
 )
 def test_what_cannot_be_used_is_exit_2(
     folder: Folder,
@@ -180,6 +192,24 @@ def test_nothing_is_timed_again_without_need(
     """A quiet night, or a machine that moved as a whole."""
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("timed again"))
     assert folder.gate("--confirm") == 0
+
+
+def test_a_folder_that_cannot_be_written_is_exit_2(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not 1, which would say that something became slower."""
+    folder.build.write_text("")
+    assert folder.gate() == 2
+    assert "build" in capsys.readouterr().err
+
+
+def test_a_summary_that_cannot_be_written_changes_no_verdict(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder of that name."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(folder.path))
+    assert folder.gate() == 0
+    assert "not written" in capsys.readouterr().err
 
 
 def test_a_number_too_large_for_a_float_is_no_time(folder: Folder) -> None:
