@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import StrEnum
-from typing import Any, Final, Literal, Protocol
+from functools import cache
+from typing import Any, Final, Protocol
 
+from harness.baselines import ROOT, slug
 from harness.devices import Workload
-from harness.evidence import Evidence, described, plain
-from harness.timing import Bound, Ideal
+from harness.evidence import Evidence, TimeRatio, described, plain
+from harness.models.datasheet import GPUS
+from harness.timing import Ideal
 
 ID: Final = re.compile(r"[a-z0-9]+\.[a-z0-9-]+")
 
@@ -55,7 +59,8 @@ def statement(
     Raises
     ------
     ValueError
-        The id is not "section.name", or an expected verdict is neither "holds" nor "refuted".
+        The id is not "section.name", an expected verdict is neither "holds" nor "refuted", or it
+        is expected on a GPU that neither the data sheet nor baselines/ knows.
     """
     if not ID.fullmatch(id):
         raise ValueError(
@@ -64,11 +69,29 @@ def statement(
     table = {"default": expects} if isinstance(expects, str) else dict(expects)
     table.setdefault("default", "holds")
     for device, verdict in table.items():
+        _refuse_unknown(id, device)
         if verdict not in ("holds", "refuted"):
             raise ValueError(
                 f"claim {id} expects {verdict!r} on {device}: say 'holds' or 'refuted'"
             )
     return Statement(id, says, published, {gpu: Verdict(name) for gpu, name in table.items()})
+
+
+@cache
+def known_gpus() -> frozenset[str]:
+    """Return the slugs that a verdict may be expected on, and "default"."""
+    sheet = {slug(name) for gpu in GPUS for name in gpu.names}
+    recorded = {path.name for path in ROOT.glob("*/")}
+    return frozenset({"default"} | sheet | recorded)
+
+
+def _refuse_unknown(id: str, device: str) -> None:
+    if device not in known_gpus():
+        meant = get_close_matches(device, known_gpus(), n=1)
+        raise ValueError(
+            f"claim {id} expects a verdict on {device!r}, which no GPU of the data sheet and no "
+            f"folder of baselines/ is called" + (f": did you mean {meant[0]!r}?" if meant else "")
+        )
 
 
 def sentence(test: str) -> str:
@@ -94,16 +117,8 @@ class Ratios(Protocol):
 
     gpu: str | None
 
-    def evidence(
-        self,
-        claim: str,
-        kind: Literal["timed", "cause"],
-        what: str,
-        numerator: Workload | Ideal,
-        denominator: Workload | Ideal,
-        bound: Bound,
-    ) -> Evidence:
-        """Return the evidence for numerator / denominator against `bound`."""
+    def evidence(self, asked: TimeRatio) -> Evidence:
+        """Return the evidence for what is asked; the same `what` twice in a claim is refused."""
 
 
 class Claim:
@@ -153,7 +168,8 @@ class Claim:
         at_most: float | None = None,
     ) -> None:
         """Hold time(numerator) / time(denominator) against `at_least` and `at_most`."""
-        self._ratio("timed", what, numerator, denominator, (at_least, at_most))
+        bound = at_least, at_most
+        self._ask(TimeRatio(self.statement.id, "timed", what, numerator, denominator, bound))
 
     def cause(
         self,
@@ -165,7 +181,8 @@ class Claim:
         at_most: float | None = None,
     ) -> None:
         """Like `timed`, for kernels that differ only in what the seminar names as the cause."""
-        self._ratio("cause", what, numerator, denominator, (at_least, at_most))
+        bound = at_least, at_most
+        self._ask(TimeRatio(self.statement.id, "cause", what, numerator, denominator, bound))
 
     def conclude(self) -> None:
         """Assert that there is evidence and that none of it lies outside its bound."""
@@ -181,18 +198,8 @@ class Claim:
         """Add a sentence to the claim's row in the reports."""
         self.notes.append(text)
 
-    def _ratio(
-        self,
-        kind: Literal["timed", "cause"],
-        what: str,
-        one: Workload | Ideal,
-        other: Workload | Ideal,
-        bound: Bound,
-    ) -> None:
-        __tracebackhide__ = True
-        if bound == (None, None):
-            raise ValueError(
-                f"{self.statement.id}: {what} has no bound; give at_least, at_most or both"
-            )
-        found = self._ratios().evidence(self.statement.id, kind, what, one, other, bound)
+    def _ask(self, asked: TimeRatio) -> None:
+        found = self._ratios().evidence(asked)
         self.evidence.append(found)
+        if found.note:
+            self.note(found.note)

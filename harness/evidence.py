@@ -5,11 +5,50 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
-from harness.timing import Bound, Interval, Outcome
+from harness.devices import Workload
+from harness.timing import Bound, Ideal, Interval, Outcome
 
 Kind = Literal["counted", "timed", "cause", "recorded"]
+
+
+@dataclass(frozen=True)
+class TimeRatio:
+    """What a claim asks of the clock: time(numerator) / time(denominator) against a bound.
+
+    Raises
+    ------
+    ValueError
+        There is no bound, or no ratio of times can ever lie within it.
+    """
+
+    claim: str
+    kind: Literal["timed", "cause"]
+    what: str
+    numerator: Workload | Ideal
+    denominator: Workload | Ideal
+    bound: Bound
+
+    def __post_init__(self) -> None:
+        """Refuse a bound that makes no test."""
+        ends = [end for end in self.bound if end is not None]
+        if not ends:
+            raise ValueError(
+                f"{self.claim}: {self.what} has no bound; give at_least, at_most or both"
+            )
+        for end in ends:
+            if not (isinstance(end, Real) and 0 < end < math.inf):
+                raise ValueError(
+                    f"{self.claim}: {self.what} is bounded by {end!r}; a ratio of times is "
+                    "positive: give a finite number above zero"
+                )
+        if ends != sorted(ends):
+            raise ValueError(
+                f"{self.claim}: {self.what} has at_least={ends[0]} above at_most={ends[1]}; "
+                "exchange them"
+            )
 
 
 @dataclass(frozen=True)
@@ -18,7 +57,7 @@ class Evidence:
 
     `value` equals `bound` for a count. For a ratio of times, `bound` is [at_least, at_most] and
     `interval` the 99 % interval of the value; both are None if nothing was measured or recorded.
-    `of` is what a recording recorded: "timed" or "cause".
+    `of` is what a recording recorded: "timed" or "cause"; `note` is what the claim's row adds.
     """
 
     kind: Kind
@@ -29,6 +68,7 @@ class Evidence:
     bound: Any
     interval: tuple[float, float] | None = None
     of: Literal["timed", "cause"] | None = None
+    note: str = ""
 
     @property
     def outcome(self) -> Outcome:
@@ -42,7 +82,7 @@ class Evidence:
     def as_json(self) -> dict[str, Any]:
         """Return the evidence as it stands in build/claims.json."""
         keys = ("kind", "device", "clock", "what", "value", "bound", "interval")
-        document = {key: _finite(getattr(self, key)) for key in keys}
+        document = {key: _finite(plain(getattr(self, key))) for key in keys}
         return document | ({"of": self.of} if self.of == "cause" else {})
 
 

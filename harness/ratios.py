@@ -6,17 +6,17 @@ Both give pairs of seconds, and one function judges them.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Final
 from zlib import crc32
 
-from harness.baselines import Baseline, slug
-from harness.devices import Workload
-from harness.evidence import Evidence, Kind
-from harness.timing import Bound, Budget, Ideal, Pair, ratio
+from harness.baselines import Baseline, BaselineError, slug
+from harness.evidence import Evidence, TimeRatio
+from harness.timing import Budget, Pair, dependence, ratio
 from harness.watch import NotComparable
 from harness.workbench import Workbench
 
-NOTHING_RECORDED = "no recording"
+NOTHING_RECORDED: Final = "no recording"
 
 
 class Measured:
@@ -25,37 +25,36 @@ class Measured:
     def __init__(self, bench: Workbench, budget: Budget | None = None) -> None:
         self.gpu: str | None = slug(bench.device.name)
         self.pairs: dict[str, dict[str, Any]] = {}
+        self._asked: set[tuple[str, str]] = set()
         self._bench = bench
         self._budget = budget or Budget()
 
-    def evidence(
-        self,
-        claim: str,
-        kind: Literal["timed", "cause"],
-        what: str,
-        numerator: Workload | Ideal,
-        denominator: Workload | Ideal,
-        bound: Bound,
-    ) -> Evidence:
-        """Measure numerator / denominator until it clears `bound` or the budget is spent.
+    def evidence(self, asked: TimeRatio) -> Evidence:
+        """Measure until the ratio clears its bound or the budget is spent.
 
         Where the GPU was throttled or shared there is no value, and nothing is kept.
+
+        Raises
+        ------
+        ValueError
+            The claim has another ratio of that name.
         """
-        seed = crc32(f"{claim} {what}".encode())
+        _refuse_twice(asked, self._asked)
+        seed = crc32(f"{asked.claim} {asked.what}".encode())
         device = self._bench.device
+        ends = asked.numerator, asked.denominator
         try:
-            pairs = self._bench.pairs(numerator, denominator, bound, budget=self._budget, seed=seed)
+            pairs = self._bench.pairs(*ends, asked.bound, budget=self._budget, seed=seed)
         except NotComparable as why:
-            where = f"{device.name}, not comparable: {why}"
-            return Evidence(kind, where, device.clock, what, None, bound)
-        self.pairs.setdefault(claim, {})[what] = {
-            "numerator": numerator.name,
-            "denominator": denominator.name,
+            return _unknown(asked, f"{device.name}, not comparable: {why}", device.clock)
+        self.pairs.setdefault(asked.claim, {})[asked.what] = {
+            "numerator": asked.numerator.name,
+            "denominator": asked.denominator.name,
             "clock": device.clock,
             "seconds": [[round(a, 10), round(b, 10)] for a, b in pairs],
             "telemetry": self._bench.watch.summary(),
         }
-        return _judged(kind, device.name, device.clock, what, pairs, bound)
+        return _judged(asked, device.name, device.clock, pairs)
 
 
 class Recorded:
@@ -63,41 +62,54 @@ class Recorded:
 
     def __init__(self, baseline: Baseline | None) -> None:
         self.gpu: str | None = slug(baseline.gpu) if baseline else None
+        self._asked: set[tuple[str, str]] = set()
         self._baseline = baseline
 
-    def evidence(
-        self,
-        claim: str,
-        kind: Literal["timed", "cause"],
-        what: str,
-        numerator: Workload | Ideal,
-        denominator: Workload | Ideal,
-        bound: Bound,
-    ) -> Evidence:
-        """Look numerator / denominator up; a recording of other workloads is not used."""
-        recorded = self._baseline.pairs(claim, what) if self._baseline else None
-        if self._baseline is None or recorded is None:
-            return Evidence("recorded", NOTHING_RECORDED, None, what, None, bound, of=kind)
-        if (recorded["numerator"], recorded["denominator"]) != (numerator.name, denominator.name):
-            others = f"{recorded['numerator']} / {recorded['denominator']}"
-            where = f"{self._baseline.label}, but of {others}"
-            return Evidence("recorded", where, None, what, None, bound, of=kind)
-        pairs = [(a, b) for a, b in recorded["seconds"]]
-        return _judged(
-            "recorded", self._baseline.label, recorded["clock"], what, pairs, bound, kind
+    def evidence(self, asked: TimeRatio) -> Evidence:
+        """Look the ratio up; a recording of other workloads, or a damaged one, is not used.
+
+        Raises
+        ------
+        ValueError
+            The claim has another ratio of that name.
+        """
+        _refuse_twice(asked, self._asked)
+        return replace(self._found(asked), kind="recorded", of=asked.kind)
+
+    def _found(self, asked: TimeRatio) -> Evidence:
+        try:
+            found = self._baseline.pairs(asked.claim, asked.what) if self._baseline else None
+        except BaselineError as error:
+            return _unknown(asked, "damaged recording", note=str(error))
+        if self._baseline is None or found is None:
+            return _unknown(asked, NOTHING_RECORDED)
+        names, label = (found["numerator"], found["denominator"]), self._baseline.label
+        if names != (asked.numerator.name, asked.denominator.name):
+            return _unknown(asked, f"{label}, but of {' / '.join(names)}")
+        if not found["seconds"]:
+            return _unknown(asked, f"{label}, but without pairs")
+        return _judged(asked, label, found["clock"], [(a, b) for a, b in found["seconds"]])
+
+
+def _refuse_twice(asked: TimeRatio, before: set[tuple[str, str]]) -> None:
+    key = asked.claim, asked.what
+    if key in before:
+        raise ValueError(
+            f"{asked.claim} compares {asked.what!r} twice: the second recording would replace the "
+            "first; give each comparison a name of its own, a parametrized one its parameter"
         )
+    before.add(key)
 
 
-def _judged(
-    kind: Kind,
-    device: str,
-    clock: str,
-    what: str,
-    pairs: list[Pair],
-    bound: Bound,
-    of: Literal["timed", "cause"] | None = None,
-) -> Evidence:
+def _unknown(asked: TimeRatio, where: str, clock: str | None = None, note: str = "") -> Evidence:
+    return Evidence(asked.kind, where, clock, asked.what, None, asked.bound, note=note)
+
+
+def _judged(asked: TimeRatio, device: str, clock: str, pairs: list[Pair]) -> Evidence:
     found = ratio(pairs)
     known = math.isfinite(found.low) and math.isfinite(found.high)
     interval = (found.low, found.high) if known else None
-    return Evidence(kind, device, clock, what, found.value, bound, interval, of)
+    note = f"{asked.what}: {why}" if (why := dependence(pairs)) else ""
+    return Evidence(
+        asked.kind, device, clock, asked.what, found.value, asked.bound, interval, note=note
+    )

@@ -22,6 +22,8 @@ Outcome = Literal["inside", "outside", "straddles"]
 
 CONFIDENCE: Final = 0.99
 WARM_UP: Final = 3
+DEPENDENT: Final = 0.5  # rank correlation of a ratio with the one before it
+BY_CHANCE: Final = 0.05  # how often independent pairs may show as much: eight do, one time in ten
 LAUNCH_FLOOR: Final = 0.5e-6  # seconds; an empty kernel takes about 1 us
 
 
@@ -79,12 +81,13 @@ def ratio(pairs: Sequence[Pair], confidence: float = CONFIDENCE) -> Interval:
     """Return the median of numerator / denominator over `pairs` of seconds.
 
     The interval is between two order statistics, exact for any distribution
-    (scipy.stats.quantile_test). Fewer than eight pairs cannot give 99 %: the ends stay infinite.
+    (scipy.stats.quantile_test) as long as the pairs are independent; `dependence` says if they are
+    not. Fewer than eight pairs cannot give 99 %: the ends stay infinite.
 
     Raises
     ------
     ImplausibleTime
-        A sample is zero, negative, infinite or NaN.
+        A sample is zero, negative, infinite or NaN, or two are too far apart for a ratio.
     ValueError
         There are no pairs.
     """
@@ -93,11 +96,34 @@ def ratio(pairs: Sequence[Pair], confidence: float = CONFIDENCE) -> Interval:
     for seconds in (sample for pair in pairs for sample in pair):
         refuse_implausible(seconds)
     ratios = sorted(numerator / denominator for numerator, denominator in pairs)
+    if not 0 < ratios[0] <= ratios[-1] < math.inf:
+        raise ImplausibleTime(
+            f"a ratio of times is {ratios[0]:g}, another {ratios[-1]:g}: the samples are no times"
+        )
     low, high = ranks(len(ratios), confidence)
     return Interval(
         median(ratios),
         -math.inf if low is None else ratios[low - 1],
         math.inf if high is None else ratios[high - 1],
+    )
+
+
+def dependence(pairs: Sequence[Pair]) -> str:
+    """Say so if each ratio resembles the one before it: the interval is then too narrow.
+
+    Spearman's rank correlation of neighbours, which needs no distribution either.
+    """
+    ratios = [numerator / denominator for numerator, denominator in pairs]
+    if min(len(set(ratios[:-1])), len(set(ratios[1:]))) < 2:
+        return ""  # without any spread there is no correlation
+    from scipy.stats import spearmanr
+
+    found = spearmanr(ratios[:-1], ratios[1:], alternative="greater")
+    if found.statistic <= DEPENDENT or found.pvalue >= BY_CHANCE:
+        return ""
+    return (
+        f"neighbouring pairs are alike (rank correlation {found.statistic:.2f}), "
+        "so the interval is narrower than 99 % needs"
     )
 
 

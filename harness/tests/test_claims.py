@@ -181,6 +181,10 @@ def test_a_ratio_needs_a_bound() -> None:
 @pytest.mark.parametrize(
     ("mark", "message"),
     [
+        (
+            {"id": "a.b", "says": "", "expects": {"nvidia-h20O": "refuted"}},
+            "'nvidia-h20O', which no GPU .* is called: did you mean 'nvidia-h200'",
+        ),
         ({"id": "V3 is faster", "says": ""}, "is not section.name in lower case"),
         (
             {"id": "a.b", "says": "", "expects": "broken"},

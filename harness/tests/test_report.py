@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 
 from harness import report
+from harness.evidence import Evidence
 from harness.ledger import merged
-from harness.report import Ledger
-from harness.report.ledger import finding, source
+from harness.report import Ledger, show
+from harness.report.ledger import duration, finding, source
 from harness.report.markdown import markdown
 from harness.report.page import page, plot
 
@@ -217,3 +219,22 @@ def test_a_claim_in_several_tests_is_one_row_with_the_worst_verdict() -> None:
 def test_evidence_in_words(piece: dict[str, Any], words: str, where: str) -> None:
     """The same phrase in every report."""
     assert (finding(piece), source(piece)) == (words, where)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.5, 1e-320, 1e308, math.inf, -math.inf, math.nan])
+def test_no_number_of_a_ratio_stops_a_report(value: float) -> None:
+    """Whatever a damaged clock or file brings."""
+    odd = Evidence("recorded", "GPU", "cupti", "a / b", value, (1.3, None), (value, value))
+    ledger = Ledger(LEDGER.device, [row("a.b", "undecided", odd.as_json())])
+    screen = Screen()
+    show(screen, ledger, [])
+    assert "a / b = " in screen.text
+    assert "a / b = " in markdown(ledger)
+    assert "a / b = " in page(ledger)
+    assert json.loads(ledger.as_json())["claims"]
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, 1e-320, 1e308, math.inf, math.nan, 10**400])
+def test_a_time_that_is_none_is_shown_as_it_is(seconds: float) -> None:
+    """The number itself says more than an error would."""
+    assert duration(seconds) == f"{seconds} s"
