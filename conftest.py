@@ -60,6 +60,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Set up the session's rig; only a required GPU is opened here."""
+    if not __debug__:
+        raise pytest.UsageError(
+            "python -O drops every assertion, so nothing would be checked: leave out -O and "
+            "PYTHONOPTIMIZE"
+        )
     parallel = hasattr(config, "workerinput") or config.getoption("dist", "no") != "no"
     rig = config.stash[RIG] = Rig(
         config.getoption("gpu"),

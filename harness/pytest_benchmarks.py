@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from harness import benchmark_files
 from harness.baselines import slug
 from harness.devices import Launch
 from harness.gate.definition import SOURCE, source_digest
@@ -59,17 +60,16 @@ def replay(benchmark: Any, seconds: Iterable[float]) -> None:
 
 @pytest.hookimpl
 def pytest_configure(config: pytest.Config) -> None:
-    """Point the storage at this GPU's baselines, if the run compares or saves."""
+    """Point the storage at this GPU's baselines, if the run compares; refuse what would fail."""
     if not config.pluginmanager.hasplugin("benchmark"):
         config.pluginmanager.register(NoBenchmark(), "claims-no-benchmark")
     elif config.getoption("benchmark_storage") == DEFAULT_STORAGE:
         config.option.benchmark_storage = f"file://{_storage(config)}"
-    if json := config.getoption("benchmark_json", None):
-        # pytest-benchmark opens it after the last test, and would die without its folder; a run
-        # that measures nothing must not leave the file of the run before
-        Path(json).parent.mkdir(parents=True, exist_ok=True)
-        if not config.getoption("collectonly"):
-            Path(json).unlink(missing_ok=True)
+    if config.getoption("collectonly") or hasattr(config, "workerinput"):
+        return
+    if config.pluginmanager.hasplugin("benchmark"):
+        benchmark_files.refuse_damaged(config)
+        benchmark_files.prepare_targets(config)
 
 
 class NoBenchmark:
@@ -86,9 +86,9 @@ def _storage(config: pytest.Config) -> Path:
     wanted = any(config.getoption(f"benchmark_{name}") for name in ("compare", "save", "autosave"))
     if wanted and not config.getoption("collectonly") and not hasattr(config, "workerinput"):
         opened(config)
-        folder = config.stash[RIG].folder
-        if folder and folder.is_dir():
-            return folder
+        rig = config.stash[RIG]
+        if rig.folder and rig.folder.is_dir() and benchmark_files.choose(config, rig):
+            return rig.folder
     return config.rootpath / "build" / "benchmarks"
 
 

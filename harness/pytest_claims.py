@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any, Final
 
 import pytest
@@ -15,11 +16,10 @@ import pytest
 from harness import report
 from harness.baselines import Baseline, BaselineError
 from harness.claims import Claim, Statement, sentence, statement
-from harness.devices import Device, NoGPU
+from harness.devices import Device
 from harness.devices.cuda import DeadContext
 from harness.ledger import entry, merged
 from harness.rig import Rig
-from kernels import CompilerMissing
 
 RIG: Final = pytest.StashKey[Rig]()
 STATEMENT: Final = pytest.StashKey[Statement]()
@@ -30,10 +30,15 @@ COLLECTOR: Final = "claims-collector"
 
 
 def opened(config: pytest.Config) -> Device:
-    """Return the device of the session; what is missing is a usage error."""
+    """Return the device of the session; what is missing or broken is a usage error."""
+    if find_spec("scipy") is None:
+        raise pytest.UsageError(
+            "SciPy cannot be imported, which judges every ratio: `pip install scipy`, or run "
+            "`tox -e claims`"
+        )
     try:
         return config.stash[RIG].device
-    except (NoGPU, CompilerMissing) as error:
+    except RuntimeError as error:  # nothing here, CUDA, the driver and the compiler all say so
         raise pytest.UsageError(str(error)) from None
 
 

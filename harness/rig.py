@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from harness import baselines, devices
 from harness.baselines import Baseline
 from harness.devices import Device, NoGPU, TimedDevice
+from harness.devices.driver import probe_compiler
 from harness.ratios import Measured, Recorded
 from harness.workbench import Workbench
 
@@ -48,7 +49,16 @@ class Rig:
         ------
         NoGPU
             A GPU is required and there is none.
+        CompilerMissing
+            Nothing can be compiled, so neither device can run anything.
+        Unusable
+            A GPU is there and cannot be opened.
         """
+        device = self._opened()
+        probe_compiler(device.architecture)
+        return device
+
+    def _opened(self) -> Device:
         if self._wanted == "emulate":
             return devices.open_device("emulate")
         try:

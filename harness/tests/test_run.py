@@ -177,7 +177,7 @@ def test_a_missing_compiler_is_a_usage_error(run: Run, monkeypatch: pytest.Monke
         raise CompilerMissing("install the compiler")
 
     monkeypatch.setattr(devices, "open_device", refuse)
-    for options in (("-q",), ()):
+    for options in (("-q",), (), ("--gpu=emulate",)):
         result = run.pytester.runpytest_inprocess(*options)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert "ERROR: install the compiler" in result.stderr.str()

@@ -122,9 +122,12 @@ def test_a_missing_benchmark_is_seen_by_the_gate_only(nights: Nights) -> None:
 
 @pytest.mark.parametrize("option", ["--benchmark-disable", "--benchmark-skip"])
 def test_a_night_that_measured_nothing_leaves_no_file(
-    nights: Nights, option: str, capsys: pytest.CaptureFixture[str]
+    nights: Nights,
+    option: str,
+    capsys: pytest.CaptureFixture[str],
+    recwarn: pytest.WarningsRecorder,
 ) -> None:
-    """Pytest ends with 0; the gate must not judge the night before instead."""
+    """Pytest ends with 0 and a remark; the gate must not judge the night before instead."""
     assert nights.run.on(FakeGPU(), NIGHT, *FAIL, option).ret == 0
     assert not nights.file.exists()
     assert nights.gate() == 2
@@ -137,9 +140,10 @@ def test_a_night_under_xdist_leaves_no_file(nights: Nights) -> None:
     assert nights.gate() == 2
 
 
-def test_collecting_keeps_the_file(nights: Nights) -> None:
+def test_collecting_keeps_the_file(nights: Nights, recwarn: pytest.WarningsRecorder) -> None:
     """Only a run that measures replaces it."""
     nights.run.on(FakeGPU(), NIGHT, "--collect-only")
+    assert "Not saving anything" in str(recwarn.pop().message)
     assert nights.gate() == 0
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from harness.devices import NoGPU
-from harness.devices.driver import open_cupy
+from harness.devices import NoGPU, driver
+from harness.devices.driver import Unusable, open_cupy, probe_compiler
+from kernels import CompilerMissing
 
 
 class CUDARuntimeError(RuntimeError):
@@ -30,6 +33,8 @@ class FakeRuntime:
         self.status, self.driver = status, driver
 
     def getDeviceCount(self) -> int:
+        if not self.status:
+            return 0
         raise CUDARuntimeError(self.status)
 
     def driverGetVersion(self) -> int:
@@ -90,8 +95,48 @@ def test_a_driver_without_a_gpu(runtime: Any) -> None:
 def test_any_other_error_is_a_failure_not_an_absence(runtime: Any, status: int) -> None:
     """Out of memory, in use by another process, illegal address, fabric not ready."""
     runtime(status)
-    with pytest.raises(CUDARuntimeError):
+    with pytest.raises(Unusable, match=f"CUDA error {status} .*--gpu=emulate") as failed:
         open_cupy()
+    assert isinstance(failed.value.__cause__, CUDARuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [(46, "exclusive mode"), (802, "fabricmanager"), (803, "two versions: reboot"), (999, "dmesg")],
+)
+def test_a_broken_driver_is_named_with_its_remedy(runtime: Any, status: int, remedy: str) -> None:
+    runtime(status)
+    with pytest.raises(Unusable, match=remedy):
+        open_cupy()
+
+
+def test_no_device_counted_is_no_gpu(runtime: Any) -> None:
+    """Success, and a count of zero."""
+    runtime(0)
+    with pytest.raises(NoGPU, match="the driver sees no GPU"):
+        open_cupy()
+
+
+@pytest.mark.parametrize("use", [open_cupy, lambda: probe_compiler("sm_80")], ids=["gpu", "probe"])
+def test_a_cache_that_cannot_be_written_is_named(
+    monkeypatch: pytest.MonkeyPatch, use: Callable[[], object]
+) -> None:
+    """Not a missing compiler."""
+    denied = PermissionError(13, "Permission denied", "/opt/cache")
+    missing = CompilerMissing("install it")
+    missing.__cause__ = denied
+    monkeypatch.setattr(driver, "import_cupy", Mock(side_effect=denied))
+    monkeypatch.setattr(driver, "compile_source", Mock(side_effect=missing))
+    monkeypatch.setenv("CUPY_CACHE_DIR", "/opt/cache")
+    with pytest.raises(Unusable, match="CUPY_CACHE_DIR='/opt/cache' cannot be written"):
+        use()
+
+
+def test_a_missing_compiler_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text of what to install is the compiler's own."""
+    monkeypatch.setattr(driver, "compile_source", Mock(side_effect=CompilerMissing("install it")))
+    with pytest.raises(CompilerMissing, match="install it"):
+        probe_compiler("sm_80")
 
 
 def test_no_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
