@@ -44,11 +44,26 @@ def _subnormal(random: np.random.Generator, n: int) -> Array:
     return (mantissa | sign << 31).astype(np.uint32).view(np.float32)
 
 
+def _absorbing(random: np.random.Generator, n: int) -> Array:
+    """One value so large that a 1 added to it is lost, but not a 2: the order of adding shows."""
+    values = np.ones(n, np.float32)
+    values[:1] = 2.0**24
+    return values
+
+
 def _special(random: np.random.Generator, n: int) -> Array:
-    """Ordinary values with a few infinities or NaNs among them."""
+    """Ordinary values with a few infinities or NaNs among them, in half of the arrays all alike."""
     values = random.standard_normal(n, np.float32)
     places = random.integers(0, n, min(n, 3))
-    values[places] = random.choice(np.array([np.inf, -np.inf, np.nan], np.float32), len(places))
+    drawn = random.choice(np.array([np.inf, -np.inf, np.nan], np.float32), len(places))
+    values[places] = drawn if random.integers(2) else drawn[:1]
+    return values
+
+
+def _infinite(random: np.random.Generator, n: int) -> Array:
+    """Ordinary values with a few infinities of one sign: what makes a NaN of them shows."""
+    values = random.standard_normal(n, np.float32)
+    values[random.integers(0, n, min(n, 3))] = random.choice([-np.inf, np.inf])
     return values
 
 
@@ -58,6 +73,8 @@ VALUES: Final[dict[str, Callable[[np.random.Generator, int], Array]]] = {
     "cancelling": _cancelling,
     "wide": _wide,
     "subnormal": _subnormal,
+    "absorbing": _absorbing,
+    "infinite": _infinite,
     "special": _special,
 }
 

@@ -7,18 +7,22 @@ The tolerance is no magic number but the error bound of the rung's own order of 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pytest
-from hypothesis import event, given, target
+from hypothesis import event, example, given, target
 from hypothesis import strategies as st
 
 from harness.devices import Device
 from harness.devices.arguments import ArgumentError
 from harness.strategies import Floats, boundary_sizes, floats
+from harness.workloads import reduction
 from harness.workloads.reduction import RUNGS, Reduction, reduce_sum
+from kernels import CompilationError, compile_source
 
 BLOCKS: Final = (32, 64, 128, 256, 512, 1024)
 EMULATED_LARGEST: Final = 1 << 17
@@ -34,34 +38,51 @@ VARIANTS: Final = (
 )
 
 
-def assert_sum(device: Device, reduction: Reduction, x: np.ndarray[Any, Any]) -> None:
+def assert_sum(device: Device, run: Reduction, x: np.ndarray[Any, Any]) -> None:
     """Hold the sum of x against the exact one.
 
     NaN, or infinities of both signs, give NaN; infinities of one sign give that infinity.
     """
-    found, wide = reduce_sum(device, reduction, device.put(x)), x.astype(np.float64)
+    found, wide = reduce_sum(device, run, device.put(x)), x.astype(np.float64)
     special = wide[~np.isfinite(wide)]
     if special.size:
         expected = special[0] if (special == special[0]).all() else math.nan
         np.testing.assert_equal(found, expected)
         return
     error = abs(found - math.fsum(wide))
-    allowed = reduction.bound(math.fsum(np.abs(wide)), len(x), device)
+    allowed = run.bound(math.fsum(np.abs(wide)), len(x), device)
     target(error / allowed if allowed else 0.0, label="share of the error bound")
     assert error <= allowed, f"off by {error:.3g}, the bound is {allowed:.3g}"
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join((v.rung, *v.defines)).lower())
 def test_every_rung_sums_any_array(device: Device, variant: Reduction) -> None:
-    """Sizes around every edge of a launch; values that cancel, are tiny, or are no numbers."""
+    """Sizes around every edge of a launch; values that cancel, are tiny, or are no numbers.
+
+    A small grid makes a persistent rung go around often, where the order of its additions counts.
+    """
     largest = GPU_LARGEST if getattr(device, "clock", None) else EMULATED_LARGEST
 
-    @given(x=floats(variant.block, largest))
-    def sums(x: Floats) -> None:
+    @given(x=floats(variant.block, largest), blocks=st.none() | st.integers(1, 4))
+    @example(x=Floats("infinite", 0, 1000), blocks=None)
+    @example(x=Floats("absorbing", 0, 1 << 15), blocks=1)
+    def sums(x: Floats, blocks: int | None) -> None:
         event(x.kind)
-        assert_sum(device, variant, x.array())
+        assert_sum(device, replace(variant, blocks=blocks), x.array())
 
     sums()
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join((v.rung, *v.defines)).lower())
+def test_the_check_of_a_timed_sum_sees_one_lost_element(
+    device: Device, variant: Reduction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its inputs are whole numbers and none is 0, so that it can ask for the exact sum."""
+    launch = replace(variant, n=1 << 16).prepare(device)
+    launch.check()
+    monkeypatch.setattr(reduction, "reduce_sum", lambda on, rung, x: reduce_sum(on, rung, x[:-1]))
+    with pytest.raises(AssertionError, match="the sum is exactly"):
+        launch.check()
 
 
 @given(
@@ -74,9 +95,9 @@ def test_any_block_and_any_grid_give_the_sum(
     device: Device, rung: str, block: int, blocks: int, size: int
 ) -> None:
     """Whole numbers up to 2^24 add without rounding, in any order: the sum is exact."""
-    reduction = Reduction(rung, block=block, blocks=blocks)
+    run = Reduction(rung, block=block, blocks=blocks)
     x = np.arange(size, dtype=np.float32) % 7
-    assert reduce_sum(device, reduction, device.put(x)) == x.sum(dtype=np.float64)
+    assert reduce_sum(device, run, device.put(x)) == x.sum(dtype=np.float64)
 
 
 @given(rung=st.sampled_from(sorted(RUNGS)), start=st.integers(0, 9), size=st.integers(0, 3000))
@@ -137,3 +158,41 @@ def test_a_block_that_cannot_be_halved_is_refused(block: int) -> None:
     """The trees halve the block down to one thread."""
     with pytest.raises(ValueError, match=f"halves its block: {block} is not 32, 64"):
         Reduction("reduce_v4", block=block)
+
+
+@pytest.mark.claim(
+    "reduce.v7-compiles", "V7 reads const float* as float4 and sums n floats", expects="refuted"
+)
+def test_v7_compiles_as_float4_and_leaves_the_last_three(
+    claim: Any, emulator: Any, tmp_path: Path
+) -> None:
+    """C++ has no conversion for `float4 v = x4[i]` of a `const float*`; n4 counts whole float4s."""
+    v7 = Reduction("reduce_v7")
+    source = v7.kernel.path.read_text()
+    published_form = tmp_path / "published.cu"
+    published_form.write_text(source.replace("const float4* __restrict__ x4", "const float* x4"))
+    with pytest.raises(CompilationError) as refusal:
+        compile_source(published_form, v7.kernel.defines, emulator.architecture)
+    claim.counted("the compiler names float4", "float4" in str(refusal.value), True)
+
+    n = 4 * 256 + 3
+    ones, out = emulator.put(np.ones(n, np.float32)), emulator.put(np.zeros(1, np.float32))
+    emulator.launch(v7.kernel, 1, 256, ones[: n - 3], out, n // 4)
+    claim.counted("elements the kernel adds of 1027", int(emulator.get(out)[0]), n - 3)
+    claim.counted("elements its launcher adds", int(reduce_sum(emulator, v7, ones)), n)
+
+
+@pytest.mark.claim("reduce.v1-accuracy", "V1 also loses the sum (a finding of this suite)")
+def test_v1_stops_counting_at_2_to_the_24(claim: Any, emulator: Any) -> None:
+    """From 2^24 on, adding 1 to a float32 changes nothing: its neighbour is 2 away.
+
+    V1 adds every element to one float32, so its sum sticks. A tree adds equals to equals.
+    """
+    n = (1 << 24) + 4096
+    ones = emulator.put(np.ones(n, np.float32))
+    v1, v5, v7 = (Reduction(f"reduce_v{rung}") for rung in (1, 5, 7))
+    claim.counted("V1's sum of 2^24 + 4096 ones", reduce_sum(emulator, v1, ones), 1 << 24)
+    for rung in (v5, v7):
+        claim.counted(f"{rung.rung}'s sum", reduce_sum(emulator, rung, ones), n)
+    tree, chain = (rung.bound(1.0, 1 << 26, emulator) for rung in (v7, v1))
+    claim.counted("bound of V1 / bound of V7 at n = 2^26 is past 1000", chain > 1000 * tree, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -11,21 +10,15 @@ from numpy.typing import NDArray
 
 from harness.devices import Device, Launch, TimedDevice
 from harness.models import peaks
+from harness.workloads.operations import OPERATIONS, ROUNDOFF, A, B, Exact, Operation
 from kernels import Kernel, kernel
 
 Values = NDArray[np.float32]
-Exact = NDArray[np.float64]
 
 SOURCE: Final = "roofline"
 BLOCK: Final = 256
 VECTOR: Final = 4  # floats of a float4
-ROUNDOFF: Final = 2.0**-24  # of float32
-TINY: Final = 1e-37  # what the exponential of a very negative number may be off by
 RANDOM: Final = 1 << 20  # different values; a longer array repeats them
-# Of the chain v -> a v + b: it moves v slowly towards b / (1 - a) = 1/2 and never far.
-A: Final = 1 - 2.0**-12
-B: Final = 2.0**-13
-EPSILON: Final = 1e-5
 
 
 def random(size: int, seed: int) -> Values:
@@ -112,91 +105,6 @@ class BalancedChain:
 
 
 @dataclass(frozen=True)
-class Operation:
-    """One of the common kernels, on rows of floats.
-
-    Attributes
-    ----------
-    flop, bytes
-        Of an element, at the least: each operand read once from memory, each result written once;
-        what all rows share, and what one row shares, is not counted.
-    inputs
-        The shape of each input: "rows" a value an element, "row" one row for all.
-    scalars
-        The kernel's last arguments.
-    result
-        What it computes, in float64, of inputs shaped (rows, columns) and (columns,).
-    allowed
-        How far off float32 may be, of the result and the same inputs.
-    reduces
-        The result is one value a row.
-    """
-
-    flop: int
-    bytes: int
-    inputs: tuple[str, ...]
-    result: Callable[..., Exact]
-    allowed: Callable[..., Exact]
-    scalars: tuple[float, ...] = ()
-    reduces: bool = False
-
-
-def _softmax(x: Exact) -> Exact:
-    powers = np.exp(x - x.max(axis=-1, keepdims=True))
-    quotient: Exact = powers / powers.sum(axis=-1, keepdims=True)
-    return quotient
-
-
-def _normalised(x: Exact) -> tuple[Exact, Exact]:
-    """Return the rows with mean 0 and variance 1, and what they were divided by."""
-    centred = x - x.mean(axis=-1, keepdims=True)
-    deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + EPSILON)
-    return centred / deviation, deviation
-
-
-def _layer_norm_allowed(y: Exact, x: Exact, gamma: Exact, beta: Exact) -> Exact:
-    # An error of the mean, at most that of a sum of the row, moves every element by as much.
-    z, deviation = _normalised(x)
-    moved = 1 + np.abs(x).max(axis=-1, keepdims=True) / deviation
-    allowed: Exact = 64 * ROUNDOFF * ((1 + np.abs(z)) * np.abs(gamma) * moved + np.abs(beta))
-    return allowed
-
-
-# An element goes through 64 roundings at most: a thread's share of a row, a tree, and a few more.
-OPERATIONS: Final = {
-    "relu": Operation(
-        *(3, 8, ("rows",)),
-        lambda x: np.maximum(A * x + B, 0),
-        lambda y, x: ROUNDOFF * (np.abs(x) + 1),
-        scalars=(A, B),
-    ),
-    "dot": Operation(
-        *(2, 8, ("rows", "rows")),
-        lambda x, y: (x * y).sum(axis=-1),
-        lambda s, x, y: 64 * ROUNDOFF * np.abs(x * y).sum(axis=-1),
-        reduces=True,
-    ),
-    "gemv": Operation(
-        *(2, 4, ("rows", "row")),
-        lambda a, x: a @ x,
-        lambda y, a, x: 64 * ROUNDOFF * (np.abs(a) @ np.abs(x)),
-        reduces=True,
-    ),
-    "softmax": Operation(
-        *(5, 8, ("rows",)),
-        _softmax,
-        lambda y, x: (64 + x.max(axis=-1, keepdims=True) - x) * ROUNDOFF * y + TINY,
-    ),
-    "layer_norm": Operation(
-        *(7, 8, ("rows", "row", "row")),
-        lambda x, gamma, beta: _normalised(x)[0] * gamma + beta,
-        _layer_norm_allowed,
-        scalars=(EPSILON,),
-    ),
-}
-
-
-@dataclass(frozen=True)
 class Common:
     """An operation of OPERATIONS on `rows` rows of `columns` floats, a block a row; a Workload.
 
@@ -217,6 +125,11 @@ class Common:
     def kernel(self) -> Kernel:
         """The compiled entry."""
         return kernel(SOURCE, self.operation, ROW=self.columns, BLOCK=self.block)
+
+    @property
+    def height(self) -> int:
+        """Additions an element goes through: its thread's share, five shuffles, the warps' sums."""
+        return self.columns // self.block + 5 + self.block // 32 - 1
 
     @property
     def parts(self) -> Operation:
@@ -274,7 +187,8 @@ class Common:
             for values, shape in zip(inputs, self.parts.inputs, strict=True)
         ]
         exact = self.parts.result(*wide)
-        _assert_close(self.name, got, exact.ravel(), self.parts.allowed(exact, *wide).ravel())
+        allowed = self.parts.allowed(self.height, exact, *wide)
+        _assert_close(self.name, got, exact.ravel(), allowed.ravel())
 
 
 def _assert_close(name: str, got: Values, exact: Exact, allowed: Exact) -> None:
