@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from harness.baselines import slug
 from harness.devices import Device
+from harness.devices.emulator.ptx import parse
 from harness.models import datasheet
 from harness.models.counting import compiled_occupancy
 from harness.models.datasheet import GPUS, KIB, MULTIPROCESSORS, REGISTERS, SMSPS, of
 from harness.models.occupancy import occupancy, rounded_up
 from harness.workloads.little import Read
-from kernels import Kernel, kernel
+from kernels import Kernel, compile_kernel, kernel
 
 EIGHTHS: Final = (1, 2, 4, 8)  # of the 64 warps an SM holds
 MLPS: Final = (1, 2, 4, 8)  # loads of a thread before the first use
@@ -194,3 +195,20 @@ def test_every_value_is_hashed_whatever_it_costs(
 ) -> None:
     """A kernel whose values were dropped would need fewer registers."""
     hold.check(device, grid, block)
+
+
+@given(
+    hold=st.sampled_from([Hold(8), Hold(32), Hold(64, 16_384)]),
+    grid=st.integers(1, 3),
+    block=st.integers(1, 300),
+)
+def test_a_value_is_loaded_once_and_a_hash_stored_once(
+    emulator: Any, hold: Hold, grid: int, block: int
+) -> None:
+    """A request for each value of a warp; `shared` bytes and no more are taken of the SM."""
+    counters = emulator.count(lambda: hold.check(emulator, grid, block))
+    warps = grid * -(-block // 32)
+    found = [counters.traffic(opcode, "global").requests for opcode in ("ld", "st")]
+    assert found == [hold.values * warps, warps]
+    compiled = parse(compile_kernel(hold.kernel, emulator.architecture).ptx)
+    assert compiled[hold.kernel.name].shared == hold.shared

@@ -179,6 +179,13 @@ def test_five_rounds_of_shuffles_replace_five_of_shared_memory(claim: Any, emula
             claim.counted(f"{what} {each} of {block}, V5 and V6", [v5[what], v6[what]], expected)
 
 
+def by_instruction(emulator: Any, reduction: Reduction, n: int) -> list[int]:
+    """Shuffles that xor, shuffles that count down, and all shuffles."""
+    counters = counted(emulator, reduction, n)
+    modes = [counters.opcodes[f"shfl.sync.{mode}.b32"] for mode in ("bfly", "down")]
+    return [*modes, counters.issued("shfl")]
+
+
 @pytest.mark.claim("shuffle.down-same-as-xor", "__shfl_down_sync is as good as __shfl_xor_sync")
 def test_counting_down_takes_as_many_shuffles_and_as_long(claim: Any, emulator: Any) -> None:
     """Both halve the distance five times; xor leaves the sum in all lanes, down only in lane 0."""
@@ -187,12 +194,15 @@ def test_counting_down_takes_as_many_shuffles_and_as_long(claim: Any, emulator: 
     def the_same_shuffles(block: int, blocks: int) -> None:
         for defines in ((), ("SHUFFLE_DOWN",)):
             rung = Reduction("reduce_v6", block=block, blocks=blocks, defines=defines)
-            shuffles = counted(emulator, rung, blocks * block).issued("shfl")
-            assert shuffles == blocks * exchange_v6(block)["shuffles"]
+            some = blocks * exchange_v6(block)["shuffles"]
+            expected = [0, some, some] if defines else [some, 0, some]
+            assert by_instruction(emulator, rung, blocks * block) == expected
 
     the_same_shuffles()
-    xor, down = (counted(emulator, rung, 1 << 16) for rung in (V6, V6_SHUFFLE_DOWN))
-    claim.counted("shuffles, xor - down", xor.issued("shfl") - down.issued("shfl"), 0)
+    xor, down = (by_instruction(emulator, rung, 1 << 16) for rung in (V6, V6_SHUFFLE_DOWN))
+    claim.counted("shuffles, xor - down", xor[2] - down[2], 0)
+    claim.counted("shfl.bfly of xor and of down", [xor[0], down[0]], [xor[2], 0])
+    claim.counted("shfl.down of xor and of down", [xor[1], down[1]], [0, down[2]])
     claim.timed("V6 with down / V6 with xor", V6_SHUFFLE_DOWN, V6, at_least=0.97, at_most=1.03)
 
 

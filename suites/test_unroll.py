@@ -25,7 +25,6 @@ from harness.models.cycles import (
     ptx_steps,
     sass_steps,
 )
-from harness.models.sass import DisassemblerMissing, nvdisasm
 from harness.workloads.multiply_add import BLOCK, ELEMENTS, MultiplyAdd
 from kernels import compile_kernel
 
@@ -40,15 +39,6 @@ OFFSET = MultiplyAdd("compile_time_offset", TURNS // 2)
 OFFSET_AT_RUN_TIME = MultiplyAdd("compile_time_offset", TURNS // 2, (("RUN_TIME", 1),))
 
 Order = tuple[Step, ...]
-
-
-@pytest.fixture
-def disassembler() -> None:
-    """Skip, and say what to install, where machine code cannot be read."""
-    try:
-        nvdisasm()
-    except DisassemblerMissing as missing:
-        pytest.skip(str(missing))
 
 
 def compiled_for(architecture: str) -> str:
@@ -201,8 +191,11 @@ def short(workload: MultiplyAdd) -> str:
 @pytest.mark.parametrize("workload", [NAIVE, STRIDE, OFFSET, OFFSET_AT_RUN_TIME], ids=short)
 @pytest.mark.benchmark(group="unroll")
 def test_the_three_kernels_are_timed(bench: Any, workload: MultiplyAdd) -> None:
-    """A row of the benchmark table for each kernel and the counterfactual."""
-    assert min(bench(workload)) > 0
+    """A row of the benchmark table for each kernel and the counterfactual.
+
+    `bench` itself fails on a wrong result and on a time that no memory can do.
+    """
+    bench(workload)
 
 
 @given(form=st.sampled_from([*ELEMENTS]), turns=st.integers(1, 3), blocks=st.integers(1, 5))
@@ -211,6 +204,18 @@ def test_every_kernel_updates_each_element_once(
 ) -> None:
     """However a grid is cut into launched blocks and turns."""
     MultiplyAdd(form, turns, blocks=blocks).prepare(device).check()
+
+
+@given(form=st.sampled_from([*ELEMENTS]), turns=st.integers(1, 3), blocks=st.integers(1, 5))
+def test_each_element_is_three_loads_and_a_store(
+    emulator: Any, form: str, turns: int, blocks: int
+) -> None:
+    """As often as the source says: no form saves a request or makes one more."""
+    launch = MultiplyAdd(form, turns, blocks=blocks).prepare(emulator)
+    counters = emulator.count(lambda: launch.on(emulator))
+    warps = ELEMENTS[form] * turns * blocks * BLOCK // 32
+    found = [counters.traffic(opcode, "global").requests for opcode in ("ld", "st")]
+    assert [*found, counters.issued("fma")] == [3 * warps, warps, warps]
 
 
 @given(turns=st.integers(1, 3), blocks=st.integers(1, 3))

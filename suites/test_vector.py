@@ -33,6 +33,7 @@ def loads(emulator: Any, workload: Saxpy) -> Any:
 @pytest.mark.claim(
     "vector.quarter-of-the-loads", "a load of float4 does the work of four", published="4x"
 )
+@pytest.mark.usefixtures("disassembler")
 def test_float4_asks_a_quarter_as_often_for_the_same_sectors(claim: Any, emulator: Any) -> None:
     """Of x and y: 2 n / 32 requests by float, 2 n / 128 by float4; 2 n / 8 sectors either way.
 
@@ -121,7 +122,7 @@ def test_the_published_saxpy_leaves_the_last_elements(claim: Any, emulator: Any)
         assert left_by_the_launcher(emulator, n) == 0
 
     n_modulo_four()
-    for n in (4096, 4097, 4099):
+    for n in (4099, 4097, 4096):
         left = left_by_the_published_kernel(emulator, n)
         claim.counted(f"elements of {n} the published kernel leaves", left, n % 4)
     left = left_by_the_launcher(emulator, 4099)
@@ -131,8 +132,20 @@ def test_the_published_saxpy_leaves_the_last_elements(claim: Any, emulator: Any)
 @pytest.mark.parametrize("workload", [SCALAR, VECTORISED], ids=lambda w: w.kernel.name)
 @pytest.mark.benchmark(group="saxpy")
 def test_both_saxpys_are_timed(bench: Any, workload: Saxpy) -> None:
-    """A row of the benchmark table for each width."""
-    assert min(bench(workload)) > 0
+    """A row of the benchmark table for each width.
+
+    `bench` itself fails on a wrong result and on a time that no memory can do.
+    """
+    bench(workload)
+
+
+@given(width=st.sampled_from([1, 4]), warps=st.integers(1, 64))
+def test_every_element_is_stored_once(emulator: Any, width: int, warps: int) -> None:
+    """Of y: n / 32 requests by float, n / 128 by float4; n / 8 sectors either way."""
+    n = 4 * WARP * warps
+    launch = Saxpy(width, n).prepare(emulator)
+    stores = emulator.count(lambda: launch.on(emulator)).traffic("st", "global")
+    assert (stores.requests, stores.sectors) == (n // (WARP * width), n // 8)
 
 
 @pytest.mark.parametrize("width", [1, 4])
