@@ -1,11 +1,13 @@
 """A GPU to count on: the PTX that NVRTC makes of a kernel, interpreted over NumPy.
 
-It counts exactly what warps ask of memory, refuses what hardware forbids, and knows no time.
+It counts exactly what warps ask of memory, refuses what hardware forbids, and knows no time. A
+second instrument counts the machine instructions, from the same compilation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -21,14 +23,21 @@ from harness.devices.emulator.memory import Allocation, GlobalMemory, SharedMemo
 from harness.devices.emulator.operations import Unsupported
 from harness.devices.emulator.program import Program
 from harness.devices.emulator.ptx import PtxError, parse
+from harness.devices.emulator.sass import SassCount, Uncountable
+from harness.devices.emulator.sass import count as count_instructions
 from harness.devices.emulator.threads import WARP, Threads, special_registers
 from kernels import Kernel, compile_kernel
 
-__all__ = ["Counters", "EmulatedArray", "EmulatedDevice", "Fault", "PtxError", "Unsupported"]
+__all__ = [
+    *("Counters", "EmulatedArray", "EmulatedDevice", "Fault", "PtxError", "SassCount"),
+    *("Uncountable", "Unsupported"),
+]
 
 LANES_AT_ONCE: Final = 1 << 17  # amortises Python; many more would leave the cache
 MAX_BLOCK: Final = 1024
 MAX_GRID: Final = 2**31 - 1
+MAX_GRIDS: Final = (MAX_GRID, 65535, 65535)
+MAX_BLOCKS: Final = (MAX_BLOCK, MAX_BLOCK, 64)
 MAX_SHARED: Final = 227 * 1024  # bytes a block may have on sm_90
 
 
@@ -125,6 +134,40 @@ class EmulatedDevice:
         program = _program(kernel, self.architecture)
         self.run(program, pack(kernel, arguments), grid, block, shared=shared)
 
+    def count_sass(
+        self,
+        kernel: Kernel,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        *arguments: Any,
+        shared: int = 0,
+        architecture: str | None = None,
+        idle: Iterable[str] = (),
+        every_block: bool = False,
+    ) -> SassCount:
+        """Return the machine instructions that a launch would issue; nothing is run, nothing read.
+
+        `grid` and `block` have one to three dimensions. Arguments are those of `launch`; an int
+        will do for an array, since no address decides a branch. `architecture` is this device's if
+        not given. `idle` names opcodes, such as "LDG", of which issues without any lane are to be
+        told as well; `every_block` runs all blocks instead of proving that most do the same.
+
+        Raises
+        ------
+        ArgumentError
+            An argument does not fit the kernel's parameter.
+        Fault
+            No hardware takes such a grid or block.
+        Uncountable
+            What is issued depends on data, or the machine code is not understood.
+        """
+        _check_shape(kernel.name, grid, block, shared)
+        packed = pack(kernel, arguments, addresses=True)
+        chosen, watched = architecture or self.architecture, frozenset(idle)
+        return count_instructions(
+            kernel, grid, block, packed, chosen, watched=watched, every_block=every_block
+        )
+
     def run(
         self,
         program: Program,
@@ -167,3 +210,17 @@ def _check_launch(kernel: str, grid: int, block: int, shared: int) -> None:
             raise Fault(f"{kernel}: {what} is {value!r}, launches are one-dimensional: pass an int")
         if not low <= value <= high:
             raise Fault(f"{kernel}: {what} is {value}, allowed are {low} to {high}")
+
+
+def _check_shape(
+    kernel: str, grid: int | Sequence[int], block: int | Sequence[int], shared: int
+) -> None:
+    for what, size, most in (("grid", grid, MAX_GRIDS), ("block", block, MAX_BLOCKS)):
+        sizes = (size,) if isinstance(size, int) else tuple(size)
+        allowed = f"allowed are 1 to {most[0]} x {most[1]} x {most[2]}"
+        if not 1 <= len(sizes) <= len(most):
+            raise Fault(f"{kernel}: {what} is {size!r}: pass an int or one to three of them")
+        if any(not 1 <= length <= limit for length, limit in zip(sizes, most, strict=False)):
+            raise Fault(f"{kernel}: {what} is {size}, {allowed}")
+    threads = math.prod((block,) if isinstance(block, int) else block)
+    _check_launch(kernel, 1, threads, shared)
