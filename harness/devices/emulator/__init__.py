@@ -29,8 +29,14 @@ from harness.devices.emulator.threads import WARP, Threads, special_registers
 from kernels import Kernel, compile_kernel
 
 __all__ = [
-    *("Counters", "EmulatedArray", "EmulatedDevice", "Fault", "PtxError", "SassCount"),
-    *("Uncountable", "Unsupported"),
+    "Counters",
+    "EmulatedArray",
+    "EmulatedDevice",
+    "Fault",
+    "PtxError",
+    "SassCount",
+    "Uncountable",
+    "Unsupported",
 ]
 
 LANES_AT_ONCE: Final = 1 << 17  # amortises Python; many more would leave the cache

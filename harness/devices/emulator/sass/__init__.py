@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from harness.devices.emulator.sass.counting import Extent, Grid
 from harness.devices.emulator.sass.cubin import Image, read
 from harness.devices.emulator.sass.instructions import Uncountable
 from harness.devices.emulator.sass.program import Program
-from harness.models.sass import SassError, disassemble
+from harness.models.sass import disassemble
 from kernels import Kernel, compile_kernel
 
 __all__ = ["SassCount", "Uncountable", "count"]
@@ -107,14 +106,13 @@ def count(
     for offset, times in tally.executions.items():
         for code in program.blocks[offset].code:
             by_opcode[code.opcode] += times
+    assumed = {BARRIERS} if "BAR" in by_opcode else set()
     return SassCount(
         by_opcode.total(),
         dict(sorted(by_opcode.items())),
         dict(sorted(tally.idle.items())),
         tally.blocks_run,
-        tuple(sorted({BARRIERS, *tally.assumptions}))
-        if "BAR" in by_opcode
-        else tuple(sorted(tally.assumptions)),
+        tuple(sorted(tally.assumptions | assumed)),
         architecture,
         binary.compiler,
     )

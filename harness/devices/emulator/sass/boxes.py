@@ -48,7 +48,8 @@ class Box:
     def probes(self) -> NDArray[np.int64]:
         """The blocks that stand for all: (rows, 3), the corners and a neighbour along each axis."""
         neighbours = [tuple(int(axis == other) for other in range(3)) for axis in self.steps]
-        return np.array(self.first) + np.array([*self.corners, *neighbours])
+        offsets: NDArray[np.int64] = np.array([self.first]) + np.array([*self.corners, *neighbours])
+        return offsets
 
     def range(self, start: int, stop: int) -> NDArray[np.int64]:
         """Return the blocks from the start-th to the stop-th: (rows, 3), x counts fastest."""

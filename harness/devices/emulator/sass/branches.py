@@ -35,7 +35,7 @@ def _apart(machine: Machine, code: Decoded, lanes: Lanes) -> Lanes:
     leader = machine.groups.leader
     mates = (leader[..., None, :] == leader[..., :, None]) & lanes[..., None, :]
     present = (mates * (1 << LANE)).sum(axis=-1)
-    return np.not_equal(present, mask)
+    return np.asarray(present != mask)
 
 
 def leave(machine: Machine, code: Decoded, lanes: Lanes) -> None:
@@ -56,11 +56,8 @@ def come_back(machine: Machine, code: Decoded, lanes: Lanes) -> None:
     if (lanes & ~machine.holds(code, lanes)).any():
         raise Uncountable(f"{code.where}: a RET that only some lanes take is not known here")
     places = machine.decide(code, code.sources[0], lanes).astype(np.int64)
-    wanted = np.unique(
-        np.broadcast_to(places, np.broadcast_shapes(places.shape, lanes.shape))[
-            np.broadcast_to(lanes, np.broadcast_shapes(places.shape, lanes.shape))
-        ]
-    ).tolist()
+    places, lanes = np.broadcast_arrays(places, lanes)
+    wanted = np.unique(places[lanes]).tolist()
     if lost := [place for place in wanted if place not in machine.program.blocks]:
         raise Uncountable(f"{code.where} leads to {lost[0]:#x}, where nothing returns to")
     machine.groups.split(lanes, {place: lanes & (places == place) for place in wanted})

@@ -56,7 +56,7 @@ def typed(code: Decoded, a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any]
 
 
 def compare(code: Decoded, values: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """The outcome, and its opposite, each combined with the third source; .EX goes on from a low word."""
+    """The outcome and its opposite, combined with the third source; .EX goes on from a low word."""
     a, b = typed(code, *values[:2])
     name, extended = operator(code), "EX" in code.modifiers
     if len(values) != (4 if extended else 3):

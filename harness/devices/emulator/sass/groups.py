@@ -1,8 +1,8 @@
 """Where every lane stands, and with whom: lanes that split stay split until a barrier joins them.
 
-Each group of lanes issues its own instructions, its BSYNC too: what a group waits for is not a place
-in the code but the lanes that its BSSY named. A group is known by its lowest lane, so counting
-groups is counting lanes that lead one.
+Each group of lanes issues its own instructions, its BSYNC too: what a group waits for is not a
+place in the code but the lanes that its BSSY named. A group is known by its lowest lane, so
+counting groups is counting lanes that lead one.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class Groups:
             self.go(offset, part)
         parts = [part for part in goal.values() if part.any()]
         if len(parts) > 1:
-            mixed = sum(part.any(axis=-1).astype(np.int64) for part in parts) > 1
+            places = [part.any(axis=-1).astype(np.int64) for part in parts]
+            mixed = np.greater(sum(places[1:], places[0]), 1)
             for part in parts:
                 self._lead(part & mixed[..., None], self.leader)
 
@@ -149,7 +150,7 @@ class Groups:
         self.waiting = uniform(np.where(free, np.int64(IDLE), waiting))
 
     def _awaited(self, waiting: Ids) -> list[Lanes]:
-        """Return, for each way to wait, which lane (last axis) each lane (the one before) awaits."""
+        """Return, for each way to wait, which lanes (last axis) each lane awaits."""
         at_barriers = [
             (waiting[..., :, None] == members[..., None, :]) & (waiting != IDLE)[..., None]
             for members in self.member.values()

@@ -20,7 +20,7 @@ from harness.devices.emulator.sass.meanings import BITS, WORD, Unknown
 from harness.devices.emulator.sass.opcodes import rigid
 from harness.devices.emulator.sass.operands import Operand
 from harness.devices.emulator.sass.program import ENDS, Program
-from harness.devices.emulator.sass.registers import Registers, Value, sources, unknown
+from harness.devices.emulator.sass.registers import UNWRITTEN, Registers, Value, sources, unknown
 from harness.devices.emulator.threads import Lanes
 
 STEP_LIMIT: Final = 2_000_000  # basic blocks, some minutes
@@ -130,18 +130,18 @@ class Machine:
         wide = code.sources.index(operand) in code.pairs if operand in code.sources else False
         value = self.registers.read(operand, wide, code.offset + 1)
         if value.source is not None and (blame := np.where(lanes, value.source, 0)).any():
-            raise Uncountable(self._explain(code, int(blame.max() or blame.min())))
+            raise Uncountable(self._explain(code, int(blame.max())))
         if value.rank:
             raise NotProven
         return value.bits[:1] if self.box else value.bits
 
     def _explain(self, code: Decoded, source: int) -> str:
-        if source <= 0 or source == code.offset + 1:
-            return f"{self.program.name}: {code.where} is decided by what nothing has written"
-        maker = self.program.listing[source - 1]
+        place, unwritten = (source % UNWRITTEN or code.offset + 1) - 1, source >= UNWRITTEN
+        maker = self.program.listing[place]
+        why = "reads what neither the code nor the launch wrote"
         return (
             f"{self.program.name}: {code.where} is decided by {maker.where}, "
-            f"whose result {supplies.reason(maker)}"
+            f"which {why if unwritten else supplies.reason(maker)}"
         )
 
     def _execute(self, code: Decoded, lanes: Lanes) -> None:
@@ -187,7 +187,8 @@ class Machine:
             self.registers.read(source, place in code.pairs, code.offset + 1)
             for place, source in enumerate(code.sources)
         ]
-        assert code.row.meaning is not None and code.row.rank is not None
+        assert code.row.meaning
+        assert code.row.rank
         results = code.row.meaning(code, [value.bits for value in read])
         source, ranks = sources(*read), [value.rank for value in read]
         if code.opcode in COMPARED and self._proven(code, read, lanes):
@@ -205,7 +206,7 @@ class Machine:
         return written
 
     def _proven(self, code: Decoded, read: list[Value], lanes: Lanes) -> bool:
-        """Whether a comparison of affine numbers comes out alike in the whole box; else split it."""
+        """Whether a comparison of affine numbers comes out alike in the whole box."""
         a, b, *rest = read
         ranks = {a.rank, b.rank}
         affine = self.box and max(ranks) == Rank.AFFINE and not any(each.rank for each in rest)

@@ -6,7 +6,7 @@ one is 2^32 - x, so that a sum carries as the hardware's ~x + 1 does, also for x
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ BITS: Final = np.uint64(32)
 
 
 class Unknown(Exception):
-    """This form has no meaning here; what it writes is not known."""
+    """An instruction's form has no meaning here; what it writes is not known."""
 
 
 def signed(value: Array, bits: int = 32) -> NDArray[np.int64]:
@@ -49,19 +49,18 @@ def _carries(code: Decoded, total: Array) -> list[Array]:
 
 
 def add(code: Decoded, values: Arrays) -> list[Array]:
-    """a + b + c, the carries of .X on top; the carry-outs follow the register."""
+    """Add a, b and c, the carries of .X on top; the carry-outs follow the register."""
     numbers, carries = _truth(values)
     extended, pair = "X" in code.modifiers, "64" in code.modifiers
     _known(extended or not carries)
     _known(not extended or all(each.sign != "-" for each in code.sources))
     _known(not pair or all(each.discarded for each in code.outputs[1:]))
-    total = sum(numbers[1:], numbers[0])
-    total = sum((carry.astype(np.uint64) for carry in carries), total)
+    total = sum([*numbers[1:], *(carry.astype(np.uint64) for carry in carries)], numbers[0])
     return [total if pair else total & WORD, *_carries(code, total)]
 
 
 def multiply_add(code: Decoded, values: Arrays) -> list[Array]:
-    """a * b + c: its low word, all 64 bits (.WIDE), or the high word (.HI) with a 64-bit c."""
+    """Multiply, add: the low word, all 64 bits (.WIDE), or the high word (.HI) with a 64-bit c."""
     numbers, carries = _truth(values)
     a, b, c = numbers
     wide, high = "WIDE" in code.modifiers, "HI" in code.modifiers
@@ -101,16 +100,18 @@ def scaled_add(code: Decoded, values: Arrays) -> list[Array]:
     if "HI" not in kind:
         _known(not kind)
         a, b, shift = numbers
-        total = (a << shift & WORD) + b
+        total: Array = (a << shift & WORD) + b
     else:
         a, b, *upper, shift = numbers
-        high = signed(a).view(np.uint64) >> BITS if "SX32" in kind else upper[0]
+        high: Array = signed(a).view(np.uint64) >> BITS if "SX32" in kind else upper[0]
         total = (((high & WORD) << BITS | a) << shift >> BITS) + b
-    total = sum((carry.astype(np.uint64) for carry in carries), total)
-    return [total & WORD, *_carries(code, total)]
+    with_carry = sum((carry.astype(np.uint64) for carry in carries), total)
+    return [with_carry & WORD, *_carries(code, with_carry)]
 
 
-SHIFTS: Final = {
+Shift = Callable[[Array, Array, Array], Array]
+
+SHIFTS: Final[dict[tuple[str, ...], Shift]] = {
     ("L", "U32"): lambda low, high, s: _left(low, s) & WORD,
     ("L", "W", "U32"): lambda low, high, s: low << (s & np.uint64(31)) & WORD,
     ("L", "U64", "HI"): lambda low, high, s: _left(high << BITS | low, s) >> BITS,

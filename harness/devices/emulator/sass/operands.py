@@ -6,16 +6,24 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Kind = Literal["register", "predicate", "barrier", "constant", "integer", "special", "other"]
+Kind = Literal[
+    "register", "predicate", "barrier", "constant", "integer", "float", "special", "other"
+]
 
-REGISTER: Final = re.compile(r"(?P<sign>[-~]?)(?P<name>U?R(?:\d+|Z))(?:\.reuse)?")
+REGISTER: Final = re.compile(r"(?P<sign>[-~|]?)(?P<name>U?R(?:\d+|Z))\|?(?:\.reuse)?")
 PREDICATE: Final = re.compile(r"(?P<sign>!?)(?P<name>U?P[0-9T])")
 CONSTANT: Final = re.compile(
     r"(?P<sign>[-~]?)c\[(?P<bank>0x[0-9a-f]+)\]\[(?:(?P<offset>0x[0-9a-f]+)|U?RZ)\]"
 )
 INTEGER: Final = re.compile(r"(?P<sign>-?)(?P<value>0x[0-9a-f]+)")
+FLOAT: Final = re.compile(r"\d+(\.\d+)?(e[+-]\d+)?")
 BARRIER: Final = re.compile(r"B\d+")
 SPECIAL: Final = re.compile(r"SR\w*(\.\w+)?")
+NAMED: Final[dict[Kind, re.Pattern[str]]] = {
+    "barrier": BARRIER,
+    "special": SPECIAL,
+    "float": FLOAT,
+}
 ZERO: Final = frozenset({"RZ", "URZ"})
 TRUE: Final = frozenset({"PT", "UPT"})
 
@@ -31,7 +39,7 @@ class Operand:
     value
         The integer, or the constant's offset in bank 0.
     sign
-        "-", "~" or "!" in front of it, else "".
+        "-", "~" or "!" in front of it, "|" around it, else "".
     """
 
     kind: Kind
@@ -66,7 +74,5 @@ def parse(text: str) -> Operand:
     if match := INTEGER.fullmatch(text):
         value = int(match["value"], 16)
         return Operand("integer", value=-value if match["sign"] else value)
-    for kind, pattern in (("barrier", BARRIER), ("special", SPECIAL)):
-        if pattern.fullmatch(text):
-            return Operand("barrier" if kind == "barrier" else "special", text)
-    return Operand("other", text)
+    kinds = (kind for kind, pattern in NAMED.items() if pattern.fullmatch(text))
+    return Operand(next(kinds, "other"), text)

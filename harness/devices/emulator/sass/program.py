@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from harness.devices.emulator.sass.instructions import Decoded, Uncountable
-from harness.devices.emulator.sass.opcodes import CONTROL, TABLE
+from harness.devices.emulator.sass.opcodes import CONTROL, REFUSED, TABLE
 from harness.devices.emulator.sass.operands import Operand, parse
 from harness.models.sass import INSTRUCTION_BYTES, Instruction
 
@@ -29,7 +29,8 @@ def decode(instruction: Instruction) -> Decoded:
     where = f"`{instruction.text}` at {instruction.offset:#x}"
     row = TABLE.get(instruction.opcode)
     if row is None:
-        raise Uncountable(f"{where}: the opcode {instruction.opcode} is not known here")
+        why = REFUSED.get(instruction.opcode, "the opcode {} is not known here")
+        raise Uncountable(f"{where}: {why.format(instruction.opcode)}")
     modifiers = frozenset(instruction.modifiers)
     if unknown := modifiers - row.modifiers:
         raise Uncountable(f"{where}: the modifier {min(unknown)} is not known here")

@@ -18,7 +18,8 @@ from harness.devices.emulator.sass.meanings import BITS, WORD, Unknown
 from harness.devices.emulator.sass.operands import ZERO, Operand
 from harness.devices.emulator.threads import Lanes
 
-UNWRITTEN: Final = -1
+# Added to the reader's place: nothing ever wrote what it reads.
+UNWRITTEN: Final = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def known(number: int | bool) -> Value:
 
 def unknown(source: int, predicate: bool = False) -> Value:
     """What an instruction without a meaning writes."""
-    bits = np.zeros((1, 1, 1), np.bool_ if predicate else np.uint64)
+    bits: NDArray[Any] = np.zeros((1, 1, 1), np.bool_ if predicate else np.uint64)
     return Value(bits, np.full((1, 1, 1), source, np.int64))
 
 
@@ -71,13 +72,13 @@ class Registers:
     def constant(self, offset: int, source: int) -> Value:
         """Return a word of constant bank 0; what the launch did not put there is not known."""
         word = self._constants.get(offset)
-        return unknown(source) if word is None else known(word)
+        return unknown(UNWRITTEN + source) if word is None else known(word)
 
     def register(self, name: str, predicate: bool, source: int) -> Value:
         """Return what a register or predicate holds."""
         if name in self._held:
             return self._held[name]
-        return unknown(source, predicate)
+        return unknown(UNWRITTEN + source, predicate)
 
     def read(self, operand: Operand, wide: bool, source: int) -> Value:
         """Return an operand's values; `source` blames the reader for what was never written.
@@ -92,6 +93,8 @@ class Registers:
             return Value(~truth.bits, truth.source, truth.rank) if operand.sign else truth
         if operand.kind == "integer":
             return _number(operand.value, wide)
+        if operand.kind == "float" and not wide:
+            return known(int(np.float32(operand.name).view(np.uint32)))
         if operand.kind not in ("register", "constant"):
             raise Unknown
         low = self._word(operand, 0, source)
@@ -115,7 +118,7 @@ class Registers:
         self._held[name] = value
 
     def _merge(self, name: str, value: Value, lanes: Lanes) -> Value:
-        old = self.register(name, value.bits.dtype == np.bool_, UNWRITTEN)
+        old = self.register(name, value.bits.dtype == np.bool_, 0)
         source = None
         if value.source is not None or old.source is not None:
             zero = np.zeros((1, 1, 1), np.int64)
@@ -136,6 +139,7 @@ def _number(value: int, wide: bool) -> Value:
 SIGNS: Final[dict[str, Callable[[NDArray[Any], int], NDArray[Any]]]] = {
     "": lambda bits, width: bits,
     "-": lambda bits, width: np.uint64(1 << 32) - bits if width == 32 else np.uint64(0) - bits,
+    "|": lambda bits, width: bits & np.uint64(0x7FFFFFFF),  # of a float
     "~": lambda bits, width: bits ^ (WORD if width == 32 else ~np.uint64(0)),
 }
 

@@ -93,7 +93,7 @@ TABLE: Final[dict[str, Callable[[Machine, Decoded], list[Value]]]] = {
 def reason(maker: Decoded) -> str:
     """Say why the result of an instruction is not known."""
     if maker.instruction.operands and maker.instruction.operands[-1] in CLOCKS:
-        return "is a clock: only a run tells it"
+        return "reads a clock: only a run tells it"
     if maker.opcode in TABLE or maker.row.meaning is not None:
         return "is not known in this form: give it a meaning in opcodes.py and a test"
     return "depends on data, or has no meaning here: only a run tells it"
