@@ -1,9 +1,11 @@
 """Hold the suite's clock against Nsight Compute: the same launches, timed and counted by both.
 
     python -m harness.profiler
+    python -m harness.profiler --random 40 --seed 0
 
-writes baselines/<gpu>/profiler.json. Ours, the profiler's, then ours again, each in a process of
-its own on the same GPU: CUPTI serves one subscriber at a time.
+The first writes baselines/<gpu>/profiler.json: ours, the profiler's, then ours again, each in a
+process of its own on the same GPU, since CUPTI serves one subscriber at a time. The second counts
+the instructions of launches drawn at random, into baselines/<gpu>/instructions.json.
 """
 
 from __future__ import annotations
@@ -161,8 +163,12 @@ def _medians(metrics: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: median(m[name] for m in metrics if name in m) for name in metrics[0]}
 
 
-def profile(functions: Sequence[str], metrics: Sequence[str], each: int) -> list[dict[str, float]]:
+def profile(
+    functions: Sequence[str], metrics: Sequence[str], each: int, chosen: Sequence[str] = ()
+) -> list[dict[str, float]]:
     """Run the launches under ncu, its clocks left alone, and return the metrics of each.
+
+    `chosen` are the options that say which launches, if not those of `launches`.
 
     Raises
     ------
@@ -173,7 +179,7 @@ def profile(functions: Sequence[str], metrics: Sequence[str], each: int) -> list
     options = ["--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
     command = ["ncu", *options, "--kernel-name", only, "--metrics", ",".join(metrics)]
     try:
-        text = _child([*command, *_self("--launch", str(each))])
+        text = _child([*command, *_self("--launch", str(each), *chosen)])
     except FileNotFoundError as error:
         raise ProfilerError("ncu is not on PATH: it comes with Nsight Compute or CUDA") from error
     return in_order(read_csv(text, metrics), functions, each)
@@ -223,10 +229,10 @@ def _merge(
     }
 
 
-def write(document: dict[str, Any], folder: Path) -> Path:
-    """Write profiler.json into `folder`, whole or not at all."""
+def write(document: dict[str, Any], folder: Path, name: str = "profiler.json") -> Path:
+    """Write a document into `folder`, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "profiler.json"
+    path = folder / name
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     os.replace(temporary, path)
@@ -238,8 +244,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m harness.profiler", description=__doc__)
     parser.add_argument("--time", action="store_true", help="print our times as JSON")
     parser.add_argument("--launch", type=int, metavar="RUNS", help="run every launch RUNS times")
+    parser.add_argument("--random", type=int, metavar="N", help="count N launches at random")
+    parser.add_argument("--seed", type=int, default=0, help="of --random")
+    parser.add_argument("--identify", action="store_true", help="name the GPU of --random as JSON")
     arguments = parser.parse_args()
-    if arguments.launch:
+    if arguments.random:
+        from harness import instructions  # counts need a disassembler, times do not
+
+        found = instructions.main(arguments, profile, lambda *more: _child(_self(*more)))
+        if found:
+            print(write(found, ROOT / slug(found["device"]), instructions.FILE))
+    elif arguments.launch:
         run_launches(arguments.launch)
     elif arguments.time:
         print(json.dumps(time_launches()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import struct
 from collections.abc import Sequence
@@ -111,3 +112,18 @@ def _functions(file: Any, kernel: str) -> dict[str, int]:
         for symbol in symbols
         if symbol["st_shndx"] == section and symbol["st_info"].type == "STT_FUNC"
     }
+
+
+def digest(cubin: bytes, kernel: str) -> str:
+    """Return the SHA-256 of a kernel's machine code.
+
+    Raises
+    ------
+    SassError
+        The cubin is damaged, or has no such kernel.
+    """
+    try:
+        section: Any = ELFFile(io.BytesIO(cubin)).get_section_by_name(f".text.{kernel}")
+        return hashlib.sha256(section.data()).hexdigest()
+    except (ELFError, AttributeError) as error:
+        raise SassError(f"this cubin of {len(cubin)} bytes has no {kernel}: {error!r}") from error
