@@ -8,7 +8,6 @@ conflicts and reaching the limit of the memory.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -309,44 +308,6 @@ def test_the_table_is_one_measurement_of_64_mi_floats(claim: Any, published: Pub
     table = "the published table"
     claim.counted("rungs whose time x bandwidth is 4 x 2^26 bytes", rates, everything, table)
     claim.counted("rungs whose speed-up is V1's time over theirs", ratios, everything, table)
-
-
-def per_trip(emulator: Any, reduction: Reduction, opcode: str) -> float:
-    """Instructions of one mnemonic that a persistent rung issues per trip of a warp."""
-    one_block = replace(reduction, blocks=1)
-    loads_a_trip = BLOCK * (4 if reduction is V7 else 1)
-    short, long = (counted(emulator, one_block, trips * loads_a_trip) for trips in (2, 6))
-    return float((long.opcodes[opcode] - short.opcodes[opcode]) / 4 / (BLOCK / 32))
-
-
-@pytest.mark.claim(
-    "reduce.warp-instructions",
-    "the table's instructions belong to its times",
-    published="155 M ... 1.85 M",
-    expects="refuted",
-)
-def test_the_instruction_column_is_of_another_size_than_the_times(
-    claim: Any, emulator: Any, published: Published
-) -> None:
-    """A trip of V7 is a load, four additions and a loop, for 128 elements a warp.
-
-    1.85 M instructions cannot make the trips of 2^26 elements, which the times are of; they make
-    those of 2^24. The order of the column is right either way.
-    """
-    rungs = (V2, V3, V4, V5, V6, V7)
-    executed = [counted(emulator, rung, 1 << 20).warp_instructions for rung in rungs]
-    claim.counted("PTX instructions fall from V2 to V7", executed, sorted(executed, reverse=True))
-    for profile in stored():
-        executed = [int(profile.counter(rung, "smsp__inst_executed.sum")) for rung in rungs]
-        what = "machine instructions fall from V2 to V7"
-        claim.counted(what, executed, sorted(executed, reverse=True), profile.label)
-    needed = per_trip(emulator, V7, "ld.global.nc.v4.f32") + per_trip(emulator, V7, "add.f32")
-    claim.counted("loads and additions a trip of V7", needed, 5)
-    printed = published["reduce_v7"]["warp instructions"]
-    for power, fits in ((26, False), (24, True)):
-        trips = 2**power / 128
-        what = f"{printed / trips:.2f} instructions a trip at n = 2^{power} are enough"
-        claim.counted(what, printed / trips > needed, fits)
 
 
 @pytest.mark.claim(

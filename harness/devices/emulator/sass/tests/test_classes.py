@@ -101,7 +101,7 @@ def test_a_comparison_that_wraps_or_turns_is_cut_where_it_does(
 
 def test_few_blocks_stand_for_a_quarter_of_a_million() -> None:
     """Three when all do the same; a few more where n cuts through a block."""
-    from harness.devices.emulator.sass.__main__ import ladder as rung
+    from harness.devices.emulator.sass.ladder import ladder as rung
 
     assert rung("reduce_v2", 1 << 26, 0, "sm_90").blocks_run == 3
     assert rung("reduce_v2", (1 << 26) - 77, 0, "sm_90").blocks_run <= 16

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from harness.devices.emulator import EmulatedDevice, SassCount
-from harness.devices.emulator.sass.__main__ import ladder
+from harness.devices.emulator.sass.ladder import ladder
 from harness.devices.emulator.sass.tests.launches import ARCHITECTURES
 from harness.profiles import stored
 from kernels import kernel
