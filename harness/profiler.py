@@ -27,6 +27,7 @@ from harness.baselines import ROOT, slug
 from harness.devices import Workload
 from harness.workloads.access import Copy, Update
 from harness.workloads.reduction import RUNGS, Reduction
+from kernels import compile_kernel
 
 SAMPLES: Final = 30
 PROFILED_RUNS: Final = 7
@@ -100,7 +101,9 @@ def time_launches() -> dict[str, Any]:
         seconds = [device.seconds(launch) for _ in range(SAMPLES)]
         timed.append({**entry, "grid": launch.grid, "block": launch.block, "seconds": seconds})
     state = telemetry.state(device.bus_id)
-    return {"device": device.name, "clock": device.clock, "state": state, "launches": timed}
+    compiler = compile_kernel(Reduction("reduce_v1").kernel, device.architecture).compiler
+    head = {"device": device.name, "clock": device.clock, "nvrtc": list(compiler)}
+    return {**head, "state": state, "launches": timed}
 
 
 def run_launches(runs: int) -> None:
@@ -208,6 +211,7 @@ def compare(
     counters = profile(functions, COUNTERS, 1)
     second = time()
     head = {"device": first["device"], "driver": first["state"].get("driver")}
+    head["nvrtc"] = first.get("nvrtc")
     merged = map(_merge, first["launches"], second["launches"], times, counters)
     today = datetime.now(UTC).date().isoformat()
     return {**head, "clock": first["clock"], "date": today, "launches": list(merged)}
