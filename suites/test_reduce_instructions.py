@@ -13,12 +13,8 @@ import pytest
 from harness.devices.emulator.sass.ladder import BLOCK, PERSISTENT, ladder, published
 from harness.models.sass import DisassemblerMissing, nvdisasm
 from harness.profiles import stored
-from kernels import kernel
 
 RUNGS: Final = tuple(f"reduce_v{rung}" for rung in range(2, 8))
-ARCHITECTURES: Final = ("sm_80", "sm_90", "sm_100", "sm_120")
-ROUNDS: Final = 8  # of the tree of a block of 256
-WARPS: Final = BLOCK // 32
 
 # Rungs of which that NVRTC makes the code that the seminar counted: 13.0 makes others of V3 and V7.
 AS_PUBLISHED: Final = {
@@ -27,15 +23,6 @@ AS_PUBLISHED: Final = {
 }
 # These two make code of other registers for sm_90, that counts alike: all of the ladder.
 ALIKE: Final = {(13, 0), (13, 5)}
-# Instructions a warp and round that a modulo costs; from sm_100 on the compiler makes it a mask.
-MODULO: Final = {"sm_80": 22, "sm_90": 22, "sm_100": 0, "sm_120": 0}
-
-
-def prints_as(count: int, printed: int) -> bool:
-    """Whether a count rounds to a printed figure, whose trailing zeros were not printed."""
-    digits = len(str(printed).rstrip("0"))
-    unit: int = 10 ** (len(str(printed)) - digits)
-    return 2 * abs(count - printed) <= unit
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +39,13 @@ def version(compiler: tuple[int, int]) -> str:
     return ".".join(map(str, compiler))
 
 
+def prints_as(count: int, printed: int) -> bool:
+    """Whether a count rounds to a printed figure, whose trailing zeros were not printed."""
+    digits = str(printed)
+    unit: int = 10 ** (len(digits) - len(digits.rstrip("0")))
+    return 2 * abs(count - printed) <= unit
+
+
 def executed(rung: str, power: int) -> int:
     """Instructions of a rung on 2^power floats, on the GPU that the seminar used."""
     return ladder(rung, 1 << power, PERSISTENT, "sm_80").total
@@ -64,6 +58,23 @@ def known(claim: Any, compiler: tuple[int, int]) -> bool:
             f"what NVRTC {version(compiler)} makes of the ladder was not looked at: not compared"
         )
     return compiler in AS_PUBLISHED
+
+
+def as_the_hardware_counts(claim: Any) -> None:
+    """V1 to V7 on 2^26 floats against smsp__inst_executed.sum.
+
+    Where the recorded code is another compiler's, it is one whose code was found to count alike.
+    """
+    compiler = ladder(RUNGS[0], 1, 1, "sm_90").compiler
+    for profile in stored():
+        if compiler != profile.compiler and {compiler, profile.compiler} != ALIKE:
+            claim.note(f"NVRTC {version(compiler)} is not what made the code of {profile.label}")
+            continue
+        for rung in ("reduce_v1", *RUNGS, "reduce_v5_float4"):
+            launch = profile.launches[f"{rung}[BLOCK={BLOCK}] n={1 << 26}"]
+            counted = ladder(rung, launch["n"], launch["grid"], "sm_90").total
+            measured = int(launch["counters"]["smsp__inst_executed.sum"])
+            claim.counted(f"instructions of {rung}, n = 2^26", counted, measured, profile.label)
 
 
 @pytest.mark.claim(
@@ -94,53 +105,4 @@ def test_the_instruction_column_is_of_another_size_than_the_times(claim: Any) ->
                   (found["FADD"] - found["SHFL"]) / trips, 4, "sm_80")  # fmt: skip
     few = column["reduce_v7"] < found["LDG"] + found["FADD"] - found["SHFL"]
     claim.counted("the column has too few instructions for V7's trips", few, True, "sm_80")
-
-
-@pytest.mark.claim(
-    "reduce.counted-instructions",
-    "machine instructions can be counted without a GPU (a finding of this suite)",
-)
-def test_counts_are_the_hardwares_to_the_instruction(claim: Any) -> None:
-    """V1 to V7 on 2^26 floats against smsp__inst_executed.sum.
-
-    Where the recorded code is another compiler's, it is one whose code was found to count alike.
-    """
-    compiler = ladder(RUNGS[0], 1, 1, "sm_90").compiler
-    for profile in stored():
-        if compiler != profile.compiler and {compiler, profile.compiler} != ALIKE:
-            claim.note(f"NVRTC {version(compiler)} is not what made the code of {profile.label}")
-            continue
-        for rung in ("reduce_v1", *RUNGS, "reduce_v5_float4"):
-            launch = profile.launches[f"{rung}[BLOCK={BLOCK}] n={1 << 26}"]
-            counted = ladder(rung, launch["n"], launch["grid"], "sm_90").total
-            measured = int(launch["counters"]["smsp__inst_executed.sum"])
-            claim.counted(f"instructions of {rung}, n = 2^26", counted, measured, profile.label)
-    seen = ladder("reduce_v7", 1 << 26, 1056, "sm_90")
-    claim.counted("loads of V7, n = 2^26", seen.by_opcode["LDG"], (1 << 26) // 128, "sm_90")
-
-
-@pytest.mark.claim(
-    "reduce.modulo-instructions",
-    "V2's modulo is most of what it issues (a finding of this suite)",
-)
-def test_the_modulo_is_22_instructions_a_round_until_the_compiler_sees_a_power_of_two(
-    claim: Any, emulator: Any
-) -> None:
-    """V2 against V2 with a mask: 22 of 34 instructions of a round, on what the times are from.
-
-    For sm_100 and later the compiler finds by itself that the divisor is a power of two, so V2 is
-    V2 with a mask.
-    """
-    plain, masked = (kernel("reduce_ladder", "reduce_v2", BLOCK=BLOCK, **defines)
-                     for defines in ({}, {"MASK": 1}))  # fmt: skip
-    compiler = ladder(RUNGS[0], 1, 1, "sm_90").compiler
-    for architecture in ARCHITECTURES if known(claim, compiler) else ():
-        counts = [
-            emulator.count_sass(entry, 1, BLOCK, 0, 0, BLOCK, architecture=architecture)
-            for entry in (plain, masked)
-        ]
-        extra = (counts[0].total - counts[1].total) // (WARPS * ROUNDS)
-        what = "instructions a warp and round that the modulo adds"
-        claim.counted(what, extra, MODULO[architecture], architecture)
-        divisions = counts[0].by_opcode.get("MUFU", 0) / (WARPS * ROUNDS)
-        claim.counted("reciprocals a warp and round", divisions, float(extra > 0), architecture)
+    as_the_hardware_counts(claim)
