@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,17 @@ from typing import Any, Final
 import pytest
 
 from harness.draws import VARIANTS, Zeros, draw
-from harness.instructions import EXECUTED, FILE, Measured, Record, code, count, document, stored
+from harness.instructions import (
+    EXECUTED,
+    FILE,
+    Measured,
+    Record,
+    code,
+    count,
+    document,
+    main,
+    stored,
+)
 from harness.profiler import write
 from kernels import compile_kernel
 
@@ -93,3 +104,27 @@ def test_draws_repeat_and_cover_every_family() -> None:
         assert all(array.size > 0 for array in arrays)
         assert 1 <= launch.block <= 1024
         assert 1 <= launch.grid < 1 << 31
+
+
+def test_the_command_profiles_what_it_drew() -> None:
+    """Three processes: one names the GPU, one runs under the profiler, this one writes."""
+    asked: list[tuple[str, ...]] = []
+
+    def child(*options: str) -> str:
+        asked.append(options)
+        return json.dumps(GPU)
+
+    def profile(
+        functions: Sequence[str], metrics: Sequence[str], each: int, chosen: Sequence[str]
+    ) -> list[dict[str, float]]:
+        asked.append(tuple(chosen))
+        return honest(functions, metrics, each)
+
+    options = argparse.Namespace(random=2, seed=7, launch=None, identify=False)
+    found = main(options, profile, child)
+    assert asked == [
+        ("--identify", "--random", "2", "--seed", "7"),
+        ("--random", "2", "--seed", "7"),
+    ]
+    assert found is not None
+    assert [each["name"] for each in found["launches"]] == [each.name for each in draw(7, 2)]

@@ -210,7 +210,7 @@ class Machine:
         a, b, *rest = read
         ranks = {a.rank, b.rank}
         affine = self.box and max(ranks) == Rank.AFFINE and not any(each.rank for each in rest)
-        if not affine or "EX" in code.modifiers:
+        if not affine or "EX" in code.modifiers or code.pairs:  # proven are 32-bit numbers alone
             return False
         assert self.box is not None
         source = sources(a, b)

@@ -76,6 +76,16 @@ COMPARE: Final = """S2R R0,SR_CTAID.X
 NUMBERS: Final = st.integers(-(1 << 31), (1 << 31) - 1) | st.integers(-3000, 3000)
 
 
+WIDE: Final = """S2R R0,SR_CTAID.X
+    IMAD R2,R0,{slope},{start}
+    MOV R3,RZ
+    MOV R4,{bound}
+    MOV R5,RZ
+    ISETP.{operator} P0,PT,R2,R4,PT
+    @P0 EXIT
+    EXIT"""
+
+
 def hexadecimal(number: int) -> str:
     """As nvdisasm prints it."""
     return f"-{-number:#x}" if number < 0 else f"{number:#x}"
@@ -93,6 +103,23 @@ def test_a_comparison_that_wraps_or_turns_is_cut_where_it_does(
     """Slopes that wrap around many times within the grid included."""
     numbers = {"slope": slope, "start": start, "bound": bound}
     text = COMPARE.format(operator=operator, **{k: hexadecimal(v) for k, v in numbers.items()})
+    program, grid = assemble(text), (blocks, 1, 1)
+    assert (
+        run(program, grid=grid).executions == run(program, grid=grid, every_block=True).executions
+    )
+
+
+@settings(max_examples=CASES)
+@given(
+    st.sampled_from([f"{name}.{type_}.AND" for name in ("LT", "GE", "NE") for type_ in ("S64", "U64")]),
+    NUMBERS, NUMBERS, NUMBERS, st.integers(1, 100),
+)  # fmt: skip
+def test_a_comparison_of_64_bits_is_not_proven_by_its_low_word(
+    operator: str, slope: int, start: int, bound: int, blocks: int
+) -> None:
+    """The low word wraps; the pair does not follow it."""
+    numbers = {"slope": slope, "start": start, "bound": bound}
+    text = WIDE.format(operator=operator, **{k: hexadecimal(v) for k, v in numbers.items()})
     program, grid = assemble(text), (blocks, 1, 1)
     assert (
         run(program, grid=grid).executions == run(program, grid=grid, every_block=True).executions
