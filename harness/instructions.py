@@ -20,7 +20,7 @@ from harness.baselines import ROOT
 from harness.devices.emulator import EmulatedDevice
 from harness.devices.emulator.sass.cubin import digest
 from harness.draws import Draw, Zeros, draw
-from harness.models.sass import DisassemblerMissing
+from harness.models.sass import DisassemblerMissing, SassError
 from kernels import compile_kernel, kernel
 
 FILE: Final = "instructions.json"
@@ -36,7 +36,7 @@ class Measured:
     executed
         Warp instructions by the hardware's counter.
     counted
-        By `count_sass`, of the code that ran; None if that machine had no disassembler.
+        By `count_sass`, of the code that ran; None if that machine could not disassemble it.
     code
         SHA-256 of the entry's machine code.
     """
@@ -129,7 +129,7 @@ def _entry(launch: Draw, architecture: str, executed: int) -> dict[str, Any]:
 def _count(launch: Draw, architecture: str) -> int | None:
     try:
         return count(launch, architecture)
-    except DisassemblerMissing:
+    except (DisassemblerMissing, SassError):  # the measurement stands without it
         return None
 
 

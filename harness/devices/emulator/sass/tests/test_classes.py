@@ -111,7 +111,8 @@ def test_a_comparison_that_wraps_or_turns_is_cut_where_it_does(
 
 @settings(max_examples=CASES)
 @given(
-    st.sampled_from([f"{name}.{type_}.AND" for name in ("LT", "GE", "NE") for type_ in ("S64", "U64")]),
+    st.sampled_from([f"{name}.{type_}.AND" for name in ("LT", "GE", "NE")
+                     for type_ in ("S64", "U64")]),
     NUMBERS, NUMBERS, NUMBERS, st.integers(1, 100),
 )  # fmt: skip
 def test_a_comparison_of_64_bits_is_not_proven_by_its_low_word(
