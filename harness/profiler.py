@@ -1,9 +1,11 @@
 """Hold the suite's clock against Nsight Compute: the same launches, timed and counted by both.
 
     python -m harness.profiler
+    python -m harness.profiler --random 40 --seed 0
 
-writes baselines/<gpu>/profiler.json. Ours, the profiler's, then ours again, each in a process of
-its own on the same GPU: CUPTI serves one subscriber at a time.
+The first writes baselines/<gpu>/profiler.json: ours, the profiler's, then ours again, each in a
+process of its own on the same GPU, since CUPTI serves one subscriber at a time. The second counts
+the instructions of launches drawn at random, into baselines/<gpu>/instructions.json.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from harness.baselines import ROOT, slug
 from harness.devices import Workload
 from harness.workloads.access import Copy, Update
 from harness.workloads.reduction import RUNGS, Reduction
+from kernels import compile_kernel
 
 SAMPLES: Final = 30
 PROFILED_RUNS: Final = 7
@@ -98,7 +101,9 @@ def time_launches() -> dict[str, Any]:
         seconds = [device.seconds(launch) for _ in range(SAMPLES)]
         timed.append({**entry, "grid": launch.grid, "block": launch.block, "seconds": seconds})
     state = telemetry.state(device.bus_id)
-    return {"device": device.name, "clock": device.clock, "state": state, "launches": timed}
+    compiler = compile_kernel(Reduction("reduce_v1").kernel, device.architecture).compiler
+    head = {"device": device.name, "clock": device.clock, "nvrtc": list(compiler)}
+    return {**head, "state": state, "launches": timed}
 
 
 def run_launches(runs: int) -> None:
@@ -161,8 +166,12 @@ def _medians(metrics: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: median(m[name] for m in metrics if name in m) for name in metrics[0]}
 
 
-def profile(functions: Sequence[str], metrics: Sequence[str], each: int) -> list[dict[str, float]]:
+def profile(
+    functions: Sequence[str], metrics: Sequence[str], each: int, chosen: Sequence[str] = ()
+) -> list[dict[str, float]]:
     """Run the launches under ncu, its clocks left alone, and return the metrics of each.
+
+    `chosen` are the options that say which launches, if not those of `launches`.
 
     Raises
     ------
@@ -173,7 +182,7 @@ def profile(functions: Sequence[str], metrics: Sequence[str], each: int) -> list
     options = ["--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
     command = ["ncu", *options, "--kernel-name", only, "--metrics", ",".join(metrics)]
     try:
-        text = _child([*command, *_self("--launch", str(each))])
+        text = _child([*command, *_self("--launch", str(each), *chosen)])
     except FileNotFoundError as error:
         raise ProfilerError("ncu is not on PATH: it comes with Nsight Compute or CUDA") from error
     return in_order(read_csv(text, metrics), functions, each)
@@ -202,6 +211,7 @@ def compare(
     counters = profile(functions, COUNTERS, 1)
     second = time()
     head = {"device": first["device"], "driver": first["state"].get("driver")}
+    head["nvrtc"] = first.get("nvrtc")
     merged = map(_merge, first["launches"], second["launches"], times, counters)
     today = datetime.now(UTC).date().isoformat()
     return {**head, "clock": first["clock"], "date": today, "launches": list(merged)}
@@ -223,10 +233,10 @@ def _merge(
     }
 
 
-def write(document: dict[str, Any], folder: Path) -> Path:
-    """Write profiler.json into `folder`, whole or not at all."""
+def write(document: dict[str, Any], folder: Path, name: str = "profiler.json") -> Path:
+    """Write a document into `folder`, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "profiler.json"
+    path = folder / name
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     os.replace(temporary, path)
@@ -238,8 +248,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m harness.profiler", description=__doc__)
     parser.add_argument("--time", action="store_true", help="print our times as JSON")
     parser.add_argument("--launch", type=int, metavar="RUNS", help="run every launch RUNS times")
+    parser.add_argument("--random", type=int, metavar="N", help="count N launches at random")
+    parser.add_argument("--seed", type=int, default=0, help="of --random")
+    parser.add_argument("--identify", action="store_true", help="name the GPU of --random as JSON")
     arguments = parser.parse_args()
-    if arguments.launch:
+    if arguments.random:
+        from harness import instructions  # counts need a disassembler, times do not
+
+        found = instructions.main(arguments, profile, lambda *more: _child(_self(*more)))
+        if found:
+            print(write(found, ROOT / slug(found["device"]), instructions.FILE))
+    elif arguments.launch:
         run_launches(arguments.launch)
     elif arguments.time:
         print(json.dumps(time_launches()))

@@ -17,11 +17,15 @@ class ProfileError(ValueError):
 
 @dataclass(frozen=True)
 class Profile:
-    """What profiler.json of one GPU holds: the launches by the name of their workload."""
+    """What profiler.json of one GPU holds: the launches by the name of their workload.
+
+    `compiler` is the NVRTC that made the code, (13, 0); None if the record does not say.
+    """
 
     path: Path
     label: str
     launches: dict[str, dict[str, Any]]
+    compiler: tuple[int, int] | None = None
 
     def counter(self, workload: Workload, metric: str) -> float:
         """Return a hardware counter of one launch.
@@ -61,11 +65,13 @@ def read(path: Path) -> Profile:
     """
     try:
         document = json.loads(path.read_text("utf-8"))
+        major, minor = document.get("nvrtc") or (0, 0)
         launches = {launch["workload"]: launch for launch in document["launches"]}
         label = f"{document['device']}, {document['date']}, Nsight Compute"
+        compiler = (major, minor) if (major, minor) != (0, 0) else None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ProfileError(
             f"{path} is damaged ({error!r}): restore it with git, or record it anew with "
             "`python -m harness.profiler` on that GPU"
         ) from error
-    return Profile(path, label, launches)
+    return Profile(path, label, launches, compiler)

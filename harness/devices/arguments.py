@@ -53,10 +53,13 @@ class ArgumentError(TypeError):
     """An argument does not fit its parameter; the message names both and the fix."""
 
 
-def pack(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[np.generic, ...]:
+def pack(
+    kernel: Kernel, arguments: tuple[Any, ...], *, addresses: bool = False
+) -> tuple[np.generic, ...]:
     """Return one NumPy scalar per parameter; arrays become their 64-bit address.
 
-    A pointer to a struct or to void takes any dtype: its layout is the caller's business.
+    A pointer to a struct or to void takes any dtype: its layout is the caller's business. With
+    `addresses` an int stands for an array at that address, for who follows no pointer.
 
     Raises
     ------
@@ -68,7 +71,11 @@ def pack(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[np.generic, ...]:
         names = ", ".join(f"{p.type} {p.name}" for p in expected)
         raise ArgumentError(f"{kernel} takes ({names}), got {len(arguments)} arguments")
     return tuple(
-        _pointer(kernel, p, a) if p.type.endswith("*") else _scalar(kernel, p, a)
+        _scalar(kernel, p, a)
+        if not p.type.endswith("*")
+        else np.uint64(a)
+        if addresses and isinstance(a, int) and 0 <= a < 1 << 64
+        else _pointer(kernel, p, a)
         for p, a in zip(expected, arguments, strict=True)
     )
 

@@ -1,13 +1,13 @@
 """A GPU to count on: the PTX that NVRTC makes of a kernel, interpreted over NumPy.
 
-It counts exactly what warps ask of memory, refuses what hardware forbids, and knows no time.
+It counts exactly what warps ask of memory, refuses what hardware forbids, and knows no time. A
+second instrument counts the machine instructions, from the same compilation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -17,21 +17,30 @@ from harness.devices import Array
 from harness.devices.arguments import pack
 from harness.devices.emulator.counters import Counters, Counting
 from harness.devices.emulator.hazards import RaceDetector
+from harness.devices.emulator.limits import check_launch, check_shape
 from harness.devices.emulator.machine import STEP_LIMIT, Fault, Machine, Observer
 from harness.devices.emulator.memory import Allocation, GlobalMemory
 from harness.devices.emulator.operations import Unsupported
 from harness.devices.emulator.program import Program
-from harness.devices.emulator.ptx import Entry, PtxError, parse
+from harness.devices.emulator.ptx import PtxError, parse
+from harness.devices.emulator.sass import SassCount, Uncountable
+from harness.devices.emulator.sass import count as count_instructions
 from harness.devices.emulator.shared import SharedMemory
 from harness.devices.emulator.threads import WARP, Threads, special_registers
 from kernels import Kernel, compile_kernel
 
-__all__ = ["Counters", "EmulatedArray", "EmulatedDevice", "Fault", "PtxError", "Unsupported"]
+__all__ = [
+    "Counters",
+    "EmulatedArray",
+    "EmulatedDevice",
+    "Fault",
+    "PtxError",
+    "SassCount",
+    "Uncountable",
+    "Unsupported",
+]
 
 LANES_AT_ONCE: Final = 1 << 17  # amortises Python; many more would leave the cache
-MAX_BLOCK: Final = 1024
-MAX_GRID: Final = 2**31 - 1
-MAX_SHARED: Final = 227 * 1024  # bytes a block may have on sm_90
 
 
 class EmulatedArray:
@@ -138,6 +147,40 @@ class EmulatedDevice:
         program = _program(kernel, self.architecture)
         self.run(program, pack(kernel, arguments), grid, block, shared=shared)
 
+    def count_sass(
+        self,
+        kernel: Kernel,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        *arguments: Any,
+        shared: int = 0,
+        architecture: str | None = None,
+        idle: Iterable[str] = (),
+        every_block: bool = False,
+    ) -> SassCount:
+        """Return the machine instructions that a launch would issue; nothing is run, nothing read.
+
+        `grid` and `block` have one to three dimensions. Arguments are those of `launch`; an int
+        will do for an array, since no address decides a branch. `architecture` is this device's if
+        not given. `idle` names opcodes, such as "LDG", of which issues without any lane are to be
+        told as well; `every_block` runs all blocks instead of proving that most do the same.
+
+        Raises
+        ------
+        ArgumentError
+            An argument does not fit the kernel's parameter.
+        Fault
+            No hardware takes such a grid or block.
+        Uncountable
+            What is issued depends on data, or the machine code is not understood.
+        """
+        check_shape(kernel.name, grid, block, shared)
+        packed = pack(kernel, arguments, addresses=True)
+        chosen, watched = architecture or self.architecture, frozenset(idle)
+        return count_instructions(
+            kernel, grid, block, packed, chosen, watched=watched, every_block=every_block
+        )
+
     def run(
         self,
         program: Program,
@@ -149,7 +192,7 @@ class EmulatedDevice:
     ) -> None:
         """Run a program of any origin; `arguments` are its parameters as NumPy scalars."""
         entry = program.entry
-        grid, block, shared = _check_launch(entry, grid, block, shared)
+        grid, block, shared = check_launch(entry, grid, block, shared)
         size = entry.shared + shared
         parameters = dict(zip(entry.parameters, arguments, strict=True))
         observers: list[Observer] = [RaceDetector(size, program.granule)]
@@ -168,30 +211,3 @@ class EmulatedDevice:
 @cache
 def _program(kernel: Kernel, architecture: str) -> Program:
     return Program(parse(compile_kernel(kernel, architecture).ptx)[kernel.name])
-
-
-def _check_launch(entry: Entry, grid: int, block: int, shared: int) -> tuple[int, int, int]:
-    for what, value in {"grid": grid, "block": block, "shared memory of a block": shared}.items():
-        if not isinstance(value, (int, np.integer)):
-            raise Fault(
-                f"{entry.name}: {what} is {value!r}, launches are one-dimensional: pass an int"
-            )
-    grid, block, shared = int(grid), int(block), int(shared)  # NumPy's would overflow
-    least, most, source = _block_limits(entry)
-    for what, value, low, high, by in (
-        ("grid", grid, 1, MAX_GRID, ""),
-        ("block", block, 1, MAX_BLOCK, ""),
-        ("block", block, least, most, source),
-        ("shared memory of a block", entry.shared + shared, entry.shared, MAX_SHARED, ""),
-    ):
-        if not low <= value <= high:
-            raise Fault(f"{entry.name}: {what} is {value}, allowed are {low} to {high}{by}")
-    return grid, block, shared
-
-
-def _block_limits(entry: Entry) -> tuple[int, int, str]:
-    """Return the least and the most threads a block may have by what its kernel declares."""
-    if required := entry.limits.get("reqntid"):
-        return required[0], required[0], " by .reqntid, the __block_size__ of the kernel"
-    most = prod(entry.limits.get("maxntid", (MAX_BLOCK,)))
-    return 1, most, " by .maxntid, the __launch_bounds__ of the kernel"

@@ -1,0 +1,119 @@
+"""Where lanes go at the end of a basic block, and who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from harness.devices.emulator.sass.groups import LANE
+from harness.devices.emulator.sass.instructions import Decoded, Uncountable
+from harness.devices.emulator.threads import DONE, Lanes
+
+if TYPE_CHECKING:
+    from harness.devices.emulator.sass.machine import Machine
+
+EVERY_LANE: Final = 0xFFFFFFFF
+INSTRUCTION: Final = 16
+
+
+def branch(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+    """BRA: the lanes where guard and condition hold go to the target."""
+    taken = lanes & machine.holds(code, lanes)
+    conditions = code.sources[:-1]
+    if "DIV" in code.modifiers:
+        taken = taken & _apart(machine, code, lanes)
+    elif conditions:
+        taken = taken & machine.decide(code, conditions[0], lanes)
+    _part(machine, code, lanes, taken, machine.program.target(code))
+
+
+def _apart(machine: Machine, code: Decoded, lanes: Lanes) -> Lanes:
+    """BRA.DIV is taken by a group that is not the whole mask."""
+    mask = machine.decide(code, code.sources[0], lanes).astype(np.int64)
+    leader = machine.groups.leader
+    mates = (leader[..., None, :] == leader[..., :, None]) & lanes[..., None, :]
+    present = (mates * (1 << LANE)).sum(axis=-1)
+    return np.asarray(present != mask)
+
+
+def leave(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+    """EXIT: these lanes are done, and nobody waits for them."""
+    done = lanes & machine.holds(code, lanes)
+    _part(machine, code, lanes, done, DONE)
+    machine.groups.leave(done)
+
+
+def call(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+    """CALL: go to a function; the code before it has put the way back into a register."""
+    called = lanes & machine.holds(code, lanes)
+    _part(machine, code, lanes, called, machine.program.target(code))
+
+
+def come_back(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+    """RET: each lane goes to the offset in its register, counted from the entry."""
+    if (lanes & ~machine.holds(code, lanes)).any():
+        raise Uncountable(f"{code.where}: a RET that only some lanes take is not known here")
+    places = machine.decide(code, code.sources[0], lanes).astype(np.int64)
+    places, lanes = np.broadcast_arrays(places, lanes)
+    wanted = np.unique(places[lanes]).tolist()
+    if lost := [place for place in wanted if place not in machine.program.blocks]:
+        raise Uncountable(f"{code.where} leads to {lost[0]:#x}, where nothing returns to")
+    machine.groups.split(lanes, {place: lanes & (places == place) for place in wanted})
+
+
+def _part(machine: Machine, code: Decoded, lanes: Lanes, taken: Lanes, target: int) -> None:
+    after = code.offset + INSTRUCTION
+    if target == after:
+        machine.groups.go(after, lanes)
+    else:
+        machine.groups.split(lanes, {target: taken, after: lanes & ~taken})
+
+
+def wait(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+    """BSYNC: wait for all lanes that passed the BSSY of this barrier together."""
+    _all(machine, code, lanes)
+    machine.groups.go(code.offset + INSTRUCTION, lanes)
+    machine.groups.wait(code.sources[0].name, lanes)
+
+
+def wait_for_mask(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+    """WARPSYNC: wait for the lanes of a mask."""
+    _all(machine, code, lanes)
+    if "COLLECTIVE" in code.modifiers:
+        raise Uncountable(f"{code.where}: what lanes do here that have split is not known")
+    mask = np.full((1, 1, 1), EVERY_LANE, np.int64)
+    if "ALL" not in code.modifiers:
+        mask = machine.decide(code, code.sources[0], lanes).astype(np.int64)
+    machine.groups.go(code.offset + INSTRUCTION, lanes)
+    machine.groups.wait_for(mask, lanes)
+
+
+def _all(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+    if (lanes & ~machine.holds(code, lanes)).any():
+        raise Uncountable(f"{code.where}: a wait that only some lanes take is not known here")
+
+
+def join(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+    """BSSY: the lanes of a group are to meet again."""
+    machine.groups.join(code.sources[0].name, lanes)
+
+
+def forget(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+    """BREAK: these lanes will not come to the barrier."""
+    machine.groups.forget(code.sources[0].name, lanes)
+
+
+ENDINGS: Final[dict[str, Callable[[Machine, Decoded, Lanes], None]]] = {
+    "BRA": branch,
+    "EXIT": leave,
+    "CALL": call,
+    "RET": come_back,
+    "BSYNC": wait,
+    "WARPSYNC": wait_for_mask,
+}
+JOINS: Final[dict[str, Callable[[Machine, Decoded, Lanes], None]]] = {
+    "BSSY": join,
+    "BREAK": forget,
+}

@@ -1,0 +1,177 @@
+"""Where every lane stands, and with whom: lanes that split stay split until a barrier joins them.
+
+Each group of lanes issues its own instructions, its BSYNC too: what a group waits for is not a
+place in the code but the lanes that its BSSY named. A group is known by its lowest lane, so
+counting groups is counting lanes that lead one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.devices.emulator.threads import DONE, WARP, Lanes, uniform
+
+LANE: Final = np.arange(WARP, dtype=np.int64)
+IDLE: Final = 0
+BY_MASK: Final = 1 << 62  # a wait for the lanes of a mask, apart from the waits for a barrier
+
+Ids = NDArray[np.int64]
+
+
+class Stuck(Exception):
+    """No lane can go on; `lanes` wait for lanes that never come."""
+
+    def __init__(self, reason: str, lanes: Lanes) -> None:
+        super().__init__(reason)
+        self.lanes = lanes
+
+
+class Groups:
+    """The threads of some blocks as arrays that broadcast to (blocks, warps, 32).
+
+    Attributes
+    ----------
+    pc
+        Offset of the basic block where a lane stands, DONE when it has left.
+    leader
+        The lowest lane of its group.
+    waiting
+        What a lane waits for, IDLE if for nothing.
+    member
+        By barrier register: the BSSY that a lane is to meet again, IDLE if none.
+    """
+
+    def __init__(self, blocks: int, size: int) -> None:
+        self.blocks = blocks
+        warps = -(-size // WARP)
+        self.index: Ids = np.arange(warps * WARP, dtype=np.int64).reshape(1, warps, WARP)
+        self.pc = np.where(self.index < size, np.int64(0), np.int64(DONE))
+        self.leader: Ids = np.zeros_like(self.index)
+        self.waiting: Ids = np.zeros_like(self.index)
+        self.member: dict[str, Ids] = {}
+        self._joined = 0
+
+    @property
+    def running(self) -> Lanes:
+        """The lanes that have not left."""
+        return np.not_equal(self.pc, DONE)
+
+    def next(self) -> tuple[int, Lanes] | None:
+        """Return the lowest place where lanes can go on, and those lanes; None when all are done.
+
+        Raises
+        ------
+        Stuck
+            Lanes wait for each other.
+        """
+        while True:
+            self.pc = uniform(self.pc)
+            ready = np.where(self.waiting == IDLE, self.pc, DONE)
+            if (lowest := int(ready.min())) != DONE:
+                return lowest, uniform(ready == lowest)
+            if not self.waiting.any():
+                return None
+            self._release()
+
+    def count(self, lanes: Lanes) -> NDArray[np.int64]:
+        """Return how many groups `lanes` are, by row."""
+        led: NDArray[np.int64] = (lanes & (self.leader == LANE)).sum(axis=(1, 2))
+        return led
+
+    def go(self, offset: int, lanes: Lanes) -> None:
+        """Send `lanes` to a place."""
+        self.pc = np.where(lanes, np.int64(offset), self.pc)
+
+    def split(self, lanes: Lanes, goal: Mapping[int, Lanes]) -> None:
+        """Send `lanes` apart; those of one group that go to different places become groups."""
+        for offset, part in goal.items():
+            self.go(offset, part)
+        parts = [part for part in goal.values() if part.any()]
+        if len(parts) > 1:
+            places = [part.any(axis=-1).astype(np.int64) for part in parts]
+            mixed = np.greater(sum(places[1:], places[0]), 1)
+            for part in parts:
+                self._lead(part & mixed[..., None], self.leader)
+
+    def leave(self, lanes: Lanes) -> None:
+        """End the threads in `lanes`: nobody waits for them any more."""
+        for barrier in self.member:
+            self.forget(barrier, lanes)
+
+    def join(self, barrier: str, lanes: Lanes) -> None:
+        """BSSY: the lanes of each group are to meet again."""
+        self._joined += 1
+        ids = self._joined * WARP + self.leader
+        self.member[barrier] = np.where(lanes, ids, self._members(barrier))
+
+    def forget(self, barrier: str, lanes: Lanes) -> None:
+        """BREAK: these will not come."""
+        self.member[barrier] = np.where(lanes, np.int64(IDLE), self._members(barrier))
+
+    def wait(self, barrier: str, lanes: Lanes) -> None:
+        """BSYNC: wait for all that joined.
+
+        Raises
+        ------
+        Stuck
+            Some of them did not join.
+        """
+        members = self._members(barrier)
+        if (strangers := lanes & (members == IDLE)).any():
+            raise Stuck(f"lanes wait at {barrier} that never joined it", strangers)
+        self.waiting = np.where(lanes, members, self.waiting)
+
+    def wait_for(self, mask: Ids, lanes: Lanes) -> None:
+        """WARPSYNC: wait for the lanes of a mask."""
+        self.waiting = np.where(lanes, BY_MASK | mask, self.waiting)
+
+    def _members(self, barrier: str) -> Ids:
+        return self.member.get(barrier, np.zeros_like(self.index))
+
+    def _release(self) -> None:
+        """Let go who waits for nobody that is still on the way."""
+        shape = np.broadcast_shapes(self.pc.shape, self.waiting.shape)
+        waiting, running = np.broadcast_to(self.waiting, shape), self.running
+        blocked = np.zeros(shape, bool)
+        for awaited in self._awaited(waiting):
+            there = waiting[..., None, :] == waiting[..., :, None]
+            blocked |= (awaited & np.broadcast_to(running, shape)[..., None, :] & ~there).any(-1)
+        free = (waiting != IDLE) & ~blocked
+        if not free.any():
+            raise Stuck("lanes wait for lanes that never come", waiting != IDLE)
+        self._check_together(free, waiting)
+        self._lead(free, waiting)
+        for barrier, members in self.member.items():
+            self.forget(barrier, free & (members == waiting))
+        self.waiting = uniform(np.where(free, np.int64(IDLE), waiting))
+
+    def _awaited(self, waiting: Ids) -> list[Lanes]:
+        """Return, for each way to wait, which lanes (last axis) each lane awaits."""
+        at_barriers = [
+            (waiting[..., :, None] == members[..., None, :]) & (waiting != IDLE)[..., None]
+            for members in self.member.values()
+        ]
+        masked = (waiting & BY_MASK) != 0
+        named = (waiting[..., :, None] >> LANE & 1).astype(bool) & masked[..., None]
+        return [*at_barriers, named]
+
+    def _check_together(self, free: Lanes, waiting: Ids) -> None:
+        """Lanes that meet must go on from one place, or this is no convergence known here."""
+        same = (waiting[..., None, :] == waiting[..., :, None]) & free[..., None, :]
+        apart = same & (self.pc[..., None, :] != self.pc[..., :, None]) & free[..., :, None]
+        if apart.any():
+            raise Stuck("lanes that meet would go on from different places", apart.any(-1))
+
+    def _lead(self, lanes: Lanes, key: Ids) -> None:
+        """Make each set of `lanes` of one warp with the same key a group."""
+        lanes, key, leader = np.broadcast_arrays(lanes, key, self.leader)
+        rows = lanes.any(axis=-1)
+        chosen, keys = lanes[rows], key[rows]
+        lowest = ((keys[:, None, :] == keys[:, :, None]) & chosen[:, None, :]).argmax(axis=-1)
+        leader = leader.copy()
+        leader[rows] = np.where(chosen, lowest, leader[rows])
+        self.leader = uniform(leader)

@@ -1,0 +1,1 @@
+"""Tests of the instruction counts; none needs a GPU."""

@@ -1,0 +1,90 @@
+"""What is not understood is refused with the instruction and its offset, never approximated."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.devices.emulator import EmulatedDevice, Uncountable
+from harness.devices.emulator.sass.tests.assembly import assemble, total
+from harness.devices.emulator.sass.tests.launches import ARCHITECTURES, divergent
+from kernels import kernel
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_branch_that_data_decide_is_refused_with_the_load(architecture: str) -> None:
+    """A count would be a guess."""
+    message = (
+        r"by_data: `@!?P0 (EXIT|BRA .*)` at 0x\w+ is decided by `LDG.E R\w+,.*` at 0x\w+, "
+        "which depends on data"
+    )
+    with pytest.raises(Uncountable, match=message):
+        EmulatedDevice(architecture).count_sass(divergent("by_data"), 1, 32, 0, 0)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_branch_that_a_clock_decides_is_refused(architecture: str) -> None:
+    """Nothing here knows time."""
+    message = r"at 0x\w+ is decided by `CS2U?R U?R\d+,SR_CLOCKLO` at 0x\w+, which reads a clock"
+    with pytest.raises(Uncountable, match=message):
+        EmulatedDevice(architecture).count_sass(divergent("by_clock"), 1, 32, 0, 4)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("NOP\nBRX R2,-0x100\nEXIT", "`BRX R2,-0x100` at 0x10: .* where a register says"),
+        ("BMOV.32 B0,R1\nEXIT", "`BMOV.32 B0,R1` at 0x0: .* convergence barrier"),
+        ("NOP\nNOP\nFROB R1,R2\nEXIT", "`FROB R1,R2` at 0x20: the opcode FROB is not known here"),
+        ("IMAD.ODD R1,R2,R3,R4\nEXIT", "`IMAD.ODD R1,R2,R3,R4` at 0x0: the modifier ODD is not"),
+        ("FADD.ODD R1,R2,R3\nEXIT", "`FADD.ODD R1,R2,R3` at 0x0: the modifier ODD is not known"),
+        ("BRA.CONV 0x10\nEXIT", "`BRA.CONV 0x10` at 0x0: the modifier CONV is not known here"),
+        ("CALL.REL.NOINC gone\nEXIT", "`CALL.REL.NOINC gone` at 0x0: where gone is"),
+        ("BRA 0x40\nEXIT", "f: something leads to 0x40, past its code"),
+    ],
+)
+def test_code_that_is_not_known_is_refused_before_it_runs(code: str, message: str) -> None:
+    """The kernel as a whole: nobody can say what would follow."""
+    with pytest.raises(Uncountable, match=message):
+        assemble(code)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "WARPSYNC.COLLECTIVE R1,0x10\nEXIT",
+            "`WARPSYNC.COLLECTIVE R1,0x10` at 0x0: what lanes do here that have split",
+        ),
+        (
+            "@P0 BRA 0x10\nEXIT",
+            "f: `@P0 BRA 0x10` at 0x0 is decided by `@P0 BRA 0x10` at 0x0, which reads what",
+        ),
+        (
+            "ISETP.EQ.AND P0,PT,R0,R0,PT\n@P0 EXIT\nEXIT",
+            "at 0x10 is decided by `ISETP.EQ.AND P0,PT,R0,R0,PT` at 0x0, which reads what neither",
+        ),
+        (
+            "LEA.HI R0,-R1,R2,R3,0x4\nISETP.EQ.AND P0,PT,R0,RZ,PT\n@P0 EXIT\nEXIT",
+            "is decided by `LEA.HI R0,-R1,R2,R3,0x4` at 0x0, which is not known in this form",
+        ),
+        ("S2R R0,SR_TID.X\nISETP.EQ.AND P0,PT,R0,RZ,PT\n@P0 BSYNC B0\nEXIT", "only some lanes"),
+        ("BSYNC B0\nEXIT", "`BSYNC B0` at 0x0: lanes wait at B0 that never joined it"),
+        ("MOV R4,0x30\nMOV R5,RZ\nRET.REL.NODEC R4,f", "leads to 0x30, where nothing returns to"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused_when_a_lane_comes_by(code: str, message: str) -> None:
+    """Until then it may stand in the kernel."""
+    with pytest.raises(Uncountable, match=message):
+        total(assemble(code))
+
+
+def test_the_refusal_names_kernel_and_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that is missing for one architecture shows where."""
+    from harness.devices.emulator import sass
+    from harness.devices.emulator.sass import opcodes
+
+    monkeypatch.delitem(opcodes.TABLE, "LDG")
+    sass.load.cache_clear()
+    with pytest.raises(Uncountable, match=r"copy_offset for sm_80: `LDG.E .*: the opcode LDG is"):
+        EmulatedDevice("sm_80").count_sass(kernel("coalescing", "copy_offset"), 1, 32, 0, 0, 0)
+    sass.load.cache_clear()

@@ -1,0 +1,177 @@
+"""Executed instructions: what a GPU counted of launches drawn at random, and what we count.
+
+A count is a property of the machine code, so a record names it: by NVRTC's version and by the
+SHA-256 of each entry's code. It also holds what `count_sass` said where the code was made. Whoever
+compiles the same code can count again; whoever compiles other code is told so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from harness.baselines import ROOT
+from harness.devices.emulator import EmulatedDevice
+from harness.devices.emulator.sass.cubin import digest
+from harness.draws import Draw, Zeros, draw
+from harness.models.sass import DisassemblerMissing, SassError
+from kernels import compile_kernel, kernel
+
+FILE: Final = "instructions.json"
+EXECUTED: Final = "smsp__inst_executed.sum"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One launch of a record.
+
+    Attributes
+    ----------
+    executed
+        Warp instructions by the hardware's counter.
+    counted
+        By `count_sass`, of the code that ran; None if that machine could not disassemble it.
+    code
+        SHA-256 of the entry's machine code.
+    """
+
+    launch: Draw
+    executed: int
+    counted: int | None
+    code: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one GPU counted; `compiler` is NVRTC's version, (13, 0)."""
+
+    label: str
+    architecture: str
+    compiler: tuple[int, int]
+    launches: tuple[Measured, ...]
+
+
+def identify() -> dict[str, Any]:
+    """Name the GPU, its driver and its architecture."""
+    from harness.devices import telemetry
+    from harness.devices.cuda import CudaDevice
+
+    device = CudaDevice()
+    driver = telemetry.state(device.bus_id).get("driver")
+    return {"device": device.name, "driver": driver, "architecture": device.architecture}
+
+
+def run(launches: Sequence[Draw]) -> None:
+    """Run every launch once, for a profiler to watch."""
+    from harness.devices.cuda import CudaDevice
+
+    device = CudaDevice()
+    for each in launches:
+        each.prepare(device).on(device)
+
+
+Profile = Callable[[Sequence[str], Sequence[str], int], list[dict[str, float]]]
+
+
+def main(
+    options: argparse.Namespace,
+    profile: Callable[..., list[dict[str, float]]],
+    child: Callable[..., str],
+) -> dict[str, Any] | None:
+    """Return the record of `options.random` launches, or be one of the processes this starts."""
+    if options.launch:
+        run(draw(options.seed, options.random))
+    elif options.identify:
+        print(json.dumps(identify()))
+    else:
+        chosen = ("--random", str(options.random), "--seed", str(options.seed))
+        gpu = json.loads(child("--identify", *chosen))
+        return document(options.seed, options.random, gpu, partial(profile, chosen=chosen))
+    return None
+
+
+def document(seed: int, number: int, gpu: dict[str, Any], profile: Profile) -> dict[str, Any]:
+    """Profile `number` launches and return the record: the hardware's counts and ours."""
+    launches = draw(seed, number)
+    counters = profile([each.kernel.name for each in launches], [EXECUTED], 1)
+    compiler = compile_kernel(launches[0].kernel, gpu["architecture"]).compiler
+    today = datetime.now(UTC).date().isoformat()
+    measured = [
+        _entry(each, gpu["architecture"], int(found[EXECUTED]))
+        for each, found in zip(launches, counters, strict=True)
+    ]
+    return {**gpu, "date": today, "nvrtc": list(compiler), "seed": seed, "launches": measured}
+
+
+def _entry(launch: Draw, architecture: str, executed: int) -> dict[str, Any]:
+    entry = launch.kernel
+    return {
+        "name": launch.name,
+        "kernel": [entry.source, entry.name, dict(entry.defines)],
+        "grid": launch.grid,
+        "block": launch.block,
+        "arguments": [
+            [each.dtype, each.size] if isinstance(each, Zeros) else each
+            for each in launch.arguments
+        ],
+        "executed": executed,
+        "counted": _count(launch, architecture),
+        "code": code(launch, architecture),
+    }
+
+
+def _count(launch: Draw, architecture: str) -> int | None:
+    try:
+        return count(launch, architecture)
+    except (DisassemblerMissing, SassError):  # the measurement stands without it
+        return None
+
+
+def count(launch: Draw, architecture: str) -> int:
+    """Return the warp instructions of a launch, of the code that is compiled here."""
+    device = EmulatedDevice(architecture)
+    return device.count_sass(launch.kernel, launch.grid, launch.block, *launch.counted).total
+
+
+def code(launch: Draw, architecture: str) -> str:
+    """Return the SHA-256 of the machine code that is compiled here."""
+    return digest(compile_kernel(launch.kernel, architecture).cubin, launch.kernel.name)
+
+
+def stored(root: Path = ROOT) -> list[Record]:
+    """Return every record."""
+    return [read(path) for path in sorted(root.glob(f"*/{FILE}"))]
+
+
+def read(path: Path) -> Record:
+    """Return the record in one file.
+
+    Raises
+    ------
+    ValueError
+        It is damaged; the message names it and says what to do.
+    """
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        launches = tuple(_measured(each) for each in found["launches"])
+        label = f"{found['device']}, {found['date']}, Nsight Compute"
+        major, minor = found["nvrtc"]
+        return Record(label, found["architecture"], (major, minor), launches)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is damaged ({error!r}): restore it with git, or record it anew with "
+            "`python -m harness.profiler --random 40` on that GPU"
+        ) from error
+
+
+def _measured(entry: dict[str, Any]) -> Measured:
+    source, name, defines = entry["kernel"]
+    arguments = tuple(Zeros(*a) if isinstance(a, list) else a for a in entry["arguments"])
+    launch = Draw(kernel(source, name, **defines), entry["grid"], entry["block"], arguments)
+    return Measured(launch, entry["executed"], entry["counted"], entry["code"])
