@@ -38,7 +38,7 @@ def flagged(ratios: Ratios, slowdown: float, rule: Rule, trials: int = TRIALS) -
     """
     drawn = np.random.default_rng(0).choice(ratios, (trials, rule.budget.pairs))
     drawn *= (1 + slowdown) / np.median(ratios)
-    least, most = rule.bound
+    least, most = (end or beyond for end, beyond in zip(rule.bound, (-np.inf, np.inf), strict=True))
     open_, slower = np.full(trials, True), np.full(trials, False)
     for count in looks(rule):
         low_rank, high_rank = ranks(count, rule.confidence)

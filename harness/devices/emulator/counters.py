@@ -141,7 +141,7 @@ def measure(space: str, address: Addresses, size: int, lanes: Lanes, alike: int)
         sectors = len(distinct(warp[lanes], address[lanes] // SECTOR)[0])
     else:
         per_request = wavefronts_per_request(address, size, lanes)
-        wavefronts, degree = int(per_request.sum()), int(per_request.max())
+        wavefronts, degree = int(np.sum(per_request)), int(np.max(per_request))
     return Traffic(
         requests * alike,
         active * alike,

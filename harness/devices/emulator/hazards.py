@@ -70,7 +70,7 @@ class Touching:
         lane = self.lane[chosen]
         late = ticks > self._known[self._row[chosen], self.warp[chosen], lane]
         late[np.arange(len(lane)), lane] = False
-        missed: Flags = np.logical_or.reduce(late, axis=-1)
+        missed: Flags = np.asarray(late.any(axis=-1))
         return missed
 
 

@@ -84,7 +84,7 @@ class GlobalMemory:
         """Yield each allocation with the lanes that touch it and their offsets, else zero."""
         address, pending = np.broadcast_arrays(address, lanes)
         while pending.any():
-            lowest = int(address.min() if pending.all() else address[pending].min())
+            lowest = int(np.min(address if pending.all() else address[pending]))
             owner = self._owner(lowest)
             if owner is None or lowest + size > owner.address + owner.size:
                 raise Violation(self._where(lowest, size), pending & (address == lowest))

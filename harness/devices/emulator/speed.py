@@ -63,7 +63,7 @@ def emulate(n: int, *, store: bool = False) -> tuple[float, int]:
     reduction = kernel("reduce_ladder", "reduce_v4", BLOCK=BLOCK, **({"STORE": 1} if store else {}))
     x, out = device.put(np.ones(n, np.float32)), device.put(np.zeros(blocks, np.float32))
     device.launch(reduction, blocks, BLOCK, x, out, n)  # compiles
-    _check(device.get(out).sum(), n)
+    _check(float(device.get(out).sum()), n)
     seconds, issued = [], 0
     for _ in range(REPEATS):
         begin = own_seconds()
