@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.models.sass import DisassemblerMissing, nvdisasm
+from harness.devices.disassembly import DisassemblerMissing, nvdisasm
 
 
 @pytest.fixture

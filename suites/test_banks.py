@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices import Device
+from harness.devices.disassembly import instructions, memory_instructions
 from harness.devices.emulator.ptx import parse
-from harness.models.sass import instructions, memory_instructions
 from harness.workloads.banks import MAX_STRIDE, READS, TILE, WORDS, StridedReads, Transpose
 from kernels import compile_kernel, kernel
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices import Device
+from harness.devices.disassembly import instructions
 from harness.models.counting import bytes_per_thread
 from harness.models.datasheet import GPUS, KIB
 from harness.models.little import bytes_needed, dram_latency, rate, under_way
-from harness.models.sass import instructions
 from harness.timing import Ideal
 from harness.workloads.little import BLOCK, MOST_BLOCKS, Chase, Read, entry
 
@@ -39,8 +39,8 @@ def test_an_escalator_carries_what_arrives_times_how_long_it_takes(claim: Any) -
         assert rate(under_way(persons, seconds), seconds) == pytest.approx(persons)
 
     they_undo_each_other()
-    claim.counted("persons under way, 0.5 a second, 40 s", under_way(0.5, 40), 20)
-    claim.counted("persons a second, one at a time, 40 s", rate(1, 40), 1 / 40)
+    claim.counted("persons under way, 0.5 a second, 40 s", under_way(0.5, 40), 20, "arithmetic")
+    claim.counted("persons a second, one at a time, 40 s", rate(1, 40), 1 / 40, "arithmetic")
 
 
 NEEDED: Final = {  # KiB an SM, bandwidth x latency of an idle memory

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
+from harness.devices.disassembly import DisassemblerMissing, nvdisasm
 from harness.devices.emulator.sass.ladder import BLOCK, PERSISTENT, ladder, published
-from harness.models.sass import DisassemblerMissing, nvdisasm
 from harness.profiles import stored
 
 RUNGS: Final = tuple(f"reduce_v{rung}" for rung in range(2, 8))

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from harness import baselines
+from harness.devices.disassembly import DisassemblerMissing
 from harness.models.counting import bytes_in_flight
-from harness.models.sass import DisassemblerMissing
 from harness.profiles import stored
 from harness.workloads.atomics import AtomicAlone
 from harness.workloads.reduction import Reduction, reduce_sum

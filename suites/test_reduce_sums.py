@@ -191,8 +191,9 @@ def test_v1_stops_counting_at_2_to_the_24(claim: Any, emulator: Any) -> None:
     n = (1 << 24) + 4096
     ones = emulator.put(np.ones(n, np.float32))
     v1, v5, v7 = (Reduction(f"reduce_v{rung}") for rung in (1, 5, 7))
-    claim.counted("V1's sum of 2^24 + 4096 ones", reduce_sum(emulator, v1, ones), 1 << 24)
+    claim.counted(f"V1's sum of {n} ones", int(reduce_sum(emulator, v1, ones)), 1 << 24)
     for rung in (v5, v7):
-        claim.counted(f"{rung.rung}'s sum", reduce_sum(emulator, rung, ones), n)
+        claim.counted(f"{rung.rung}'s sum", int(reduce_sum(emulator, rung, ones)), n)
     tree, chain = (rung.bound(1.0, 1 << 26, emulator) for rung in (v7, v1))
-    claim.counted("bound of V1 / bound of V7 at n = 2^26 is past 1000", chain > 1000 * tree, True)
+    what = "bound of V1 / bound of V7 at n = 2^26 is past 1000"
+    claim.counted(what, chain > 1000 * tree, True, "arithmetic")

@@ -117,7 +117,7 @@ def test_gemm_uses_each_element_often_enough(claim: Any) -> None:
     two_thirds_of_n()
     for kind, (gemm, peak) in GEMMS.items():
         what = f"FLOP an element, {kind} n = {gemm.n}"
-        claim.counted(what, gemm.flop / gemm.elements, 2 * gemm.n / 3)
+        claim.counted(what, gemm.flop / gemm.elements, 2 * gemm.n / 3, "arithmetic")
         claim.timed(
             f"{kind}, share of its unit's peak", peaks.flop_at_peak(gemm, peak), gemm, at_least=0.6
         )

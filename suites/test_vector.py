@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from harness.devices import Device
 from harness.devices.arguments import ArgumentError
+from harness.devices.disassembly import memory_instructions
 from harness.models.counting import bytes_in_flight
-from harness.models.sass import memory_instructions
 from harness.strategies import Floats, floats
 from harness.workloads.saxpy import BLOCK, A, Saxpy, saxpy
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal, TypeVar
 
+from harness.devices import disassembly
 from harness.devices.emulator import ptx
-from harness.models import sass
 from kernels import Kernel, compile_kernel
 
 Kind = Literal["load", "fma", "store"]
@@ -28,7 +28,7 @@ SPAN: Final = {"WIDE": 2, "64": 2, "128": 4}  # registers that an instruction so
 PTX_KINDS: Final[dict[str, Kind]] = {"ld": "load", "fma": "fma", "st": "store"}
 REGISTER: Final = re.compile(r"[-|]?(R\d+)\b.*")  # -R4, |R4|, R4.reuse; not [R4.64]
 
-Code = TypeVar("Code", ptx.Instruction, sass.Instruction)
+Code = TypeVar("Code", ptx.Instruction, disassembly.Instruction)
 
 
 class NotModelled(ValueError):
@@ -136,10 +136,10 @@ def sass_steps(kernel: Kernel, architecture: str) -> tuple[Step, ...]:
     ------
     NotModelled
         As `ptx_steps`.
-    harness.models.sass.DisassemblerMissing, harness.models.sass.SassError
+    harness.devices.disassembly.DisassemblerMissing, harness.devices.disassembly.SassError
         The machine code cannot be read.
     """
-    return _steps(sass.instructions(kernel, architecture), _from_sass, _sass_targets)
+    return _steps(disassembly.instructions(kernel, architecture), _from_sass, _sass_targets)
 
 
 def _steps(
@@ -190,19 +190,19 @@ def _ptx_targets(instruction: ptx.Instruction) -> Iterable[str]:
     return [each.name for each in instruction.operands[:1] if isinstance(each, ptx.Register)]
 
 
-def _from_sass(instruction: sass.Instruction) -> Step | None:
+def _from_sass(instruction: disassembly.Instruction) -> Step | None:
     found = [REGISTER.fullmatch(operand) for operand in instruction.operands]
     registers = [match[1] for match in found if match]
     if instruction.opcode == "FFMA":
         return _step("fma", registers, WORD, instruction.text)
-    access = sass.access(instruction)
+    access = disassembly.access(instruction)
     if access is None or access.space != "global":
         return None
     step = _step(access.kind, registers, access.bytes, instruction.text)
     return replace(step, read_only="CONSTANT" in instruction.modifiers)
 
 
-def _sass_targets(instruction: sass.Instruction) -> Iterable[str]:
+def _sass_targets(instruction: disassembly.Instruction) -> Iterable[str]:
     match = REGISTER.fullmatch(instruction.operands[0]) if instruction.operands else None
     if match is None:
         return []

@@ -13,11 +13,11 @@ from functools import cache
 
 import numpy as np
 
+from harness.devices.disassembly import disassemble
 from harness.devices.emulator.sass.counting import Extent, Grid
 from harness.devices.emulator.sass.cubin import Image, read
 from harness.devices.emulator.sass.instructions import Uncountable
 from harness.devices.emulator.sass.program import Program
-from harness.models.sass import disassemble
 from kernels import Kernel, compile_kernel
 
 __all__ = ["SassCount", "Uncountable", "count"]
@@ -67,7 +67,7 @@ def load(
     Uncountable
         It has an instruction that is not known here.
     SassError, DisassemblerMissing
-        As `harness.models.sass.disassemble`.
+        As `harness.devices.disassembly.disassemble`.
     """
     entries = disassemble(cubin)
     if name not in entries:

@@ -13,7 +13,7 @@ import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from harness.models.sass import SassError
+from harness.devices.disassembly import SassError
 
 PARAMETER_BANK: Final = 0x0A  # u32 symbol, u16 base, u16 size
 PARAMETER: Final = 0x17  # u32 index, u16 ordinal, u16 offset, u32 with the size from bit 18 on

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from harness.devices.disassembly import Instruction, SassError
 from harness.devices.emulator.sass.operands import Operand
-from harness.models.sass import Instruction, SassError
 
 
 class Uncountable(SassError):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from harness.devices.disassembly import INSTRUCTION_BYTES, Instruction
 from harness.devices.emulator.sass.instructions import Decoded, Uncountable
 from harness.devices.emulator.sass.opcodes import CONTROL, REFUSED, TABLE
 from harness.devices.emulator.sass.operands import Operand, parse
-from harness.models.sass import INSTRUCTION_BYTES, Instruction
 
 ENDS: Final = frozenset({"BRA", "EXIT", "CALL", "RET", "BSYNC", "WARPSYNC"})
 SPLIT: Final = re.compile(r",(?![^\[]*\])")

@@ -7,14 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from harness.devices import disassembly
 from harness.devices.emulator.sass.counting import Extent, Grid, Tally
 from harness.devices.emulator.sass.program import Program
-from harness.models import sass
 
 LINE: Final = re.compile(r"(?P<predicate>@!?U?P\w )?(?P<opcode>\S+)( (?P<operands>\S+))?")
 
 
-def instructions(text: str) -> tuple[sass.Instruction, ...]:
+def instructions(text: str) -> tuple[disassembly.Instruction, ...]:
     """Read one instruction a line, as nvdisasm would print it."""
     lines = [LINE.fullmatch(line.strip()) for line in text.strip().splitlines()]
     code = [
@@ -24,7 +24,7 @@ def instructions(text: str) -> tuple[sass.Instruction, ...]:
     ]
     assert len(code) == len(lines)
     function = {"function-name": "f", "start": 0, "length": 16 * len(code)}
-    return sass.read(json.dumps([{}, [{**function, "sass-instructions": code}]]))["f"]
+    return disassembly.read(json.dumps([{}, [{**function, "sass-instructions": code}]]))["f"]
 
 
 def assemble(

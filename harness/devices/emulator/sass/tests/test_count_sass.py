@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from harness.devices.arguments import ArgumentError
+from harness.devices.disassembly import SassError
 from harness.devices.emulator import EmulatedDevice, Fault
 from harness.devices.emulator.sass.tests.launches import divergent
-from harness.models.sass import SassError
 from kernels import kernel
 
 COPY = kernel("coalescing", "copy_offset")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.models import sass
-from harness.models.sass import DisassemblerMissing, Instruction, SassError
+from harness.devices import disassembly
+from harness.devices.disassembly import DisassemblerMissing, Instruction, SassError
 from kernels import Kernel, compile_kernel, kernel
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
@@ -23,7 +23,7 @@ V3 = kernel("reduce_ladder", "reduce_v3", BLOCK=256)
 
 def loads_in_a_row(rung: Kernel, architecture: str) -> list[int]:
     """How many LDG stand between two FADD, each time."""
-    code = sass.instructions(rung, architecture)
+    code = disassembly.instructions(rung, architecture)
     opcodes = [each.opcode for each in code if each.opcode in ("LDG", "FADD")]
     return [len(list(run)) for opcode, run in groupby(opcodes) if opcode == "LDG"]
 
@@ -31,7 +31,7 @@ def loads_in_a_row(rung: Kernel, architecture: str) -> list[int]:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_v7_loads_128_bits_once_a_trip(architecture: str) -> None:
     """One LDG in the code; the loop runs it."""
-    found = [a for a in sass.memory_instructions(V7, architecture) if a.space == "global"]
+    found = [a for a in disassembly.memory_instructions(V7, architecture) if a.space == "global"]
     assert [(a.kind, a.bytes, a.instruction.opcode) for a in found] == [("load", 16, "LDG")]
     assert {"E", "128"} <= set(found[0].instruction.modifiers)
     assert loads_in_a_row(V7, architecture) == [1]
@@ -47,7 +47,7 @@ def test_v6_loads_four_times_before_it_adds_if_its_stride_is_signed(architecture
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_instructions_come_in_program_order_16_bytes_apart(architecture: str) -> None:
     """The offset of an instruction says where it stands."""
-    code = sass.instructions(V3, architecture)
+    code = disassembly.instructions(V3, architecture)
     assert [each.offset for each in code] == list(range(0, 16 * len(code), 16))
     assert {"S2R", "LDG", "LDS", "STS", "BAR", "EXIT"} <= {each.opcode for each in code}
     exits = [each for each in code if each.opcode == "EXIT"]
@@ -57,7 +57,7 @@ def test_instructions_come_in_program_order_16_bytes_apart(architecture: str) ->
 
 def test_shared_accesses_are_told_from_global_ones() -> None:
     """V3 stores its element, then reads two and writes one a round."""
-    found = [(a.kind, a.space, a.bytes) for a in sass.memory_instructions(V3, "sm_90")]
+    found = [(a.kind, a.space, a.bytes) for a in disassembly.memory_instructions(V3, "sm_90")]
     assert found[0] == ("load", "global", 4)
     assert {("store", "shared", 4), ("load", "shared", 4)} <= set(found[1:])
 
@@ -66,18 +66,18 @@ def test_shared_accesses_are_told_from_global_ones() -> None:
 def test_the_cubin_is_whole(architecture: str) -> None:
     """CuPy drops its last byte; without it, nvdisasm sees no ELF file at all."""
     cubin = compile_kernel(V7, architecture).cubin
-    assert "reduce_v7" in sass.disassemble(cubin)
+    assert "reduce_v7" in disassembly.disassemble(cubin)
     with pytest.raises(SassError, match=f"cannot read this cubin of {len(cubin) - 1} bytes"):
-        sass.disassemble(cubin[:-1])
+        disassembly.disassemble(cubin[:-1])
 
 
 def test_a_module_is_disassembled_once() -> None:
     """All its entries come out of one run."""
-    sass.instructions(V6, "sm_90")
-    misses = sass.disassemble.cache_info().misses
-    assert sass.instructions(V6, "sm_90") is sass.instructions(V6, "sm_90")
-    sass.instructions(V7, "sm_90")
-    assert sass.disassemble.cache_info().misses == misses
+    disassembly.instructions(V6, "sm_90")
+    misses = disassembly.disassemble.cache_info().misses
+    assert disassembly.instructions(V6, "sm_90") is disassembly.instructions(V6, "sm_90")
+    disassembly.instructions(V7, "sm_90")
+    assert disassembly.disassemble.cache_info().misses == misses
 
 
 def test_an_entry_that_is_not_there_is_named() -> None:
@@ -85,7 +85,7 @@ def test_an_entry_that_is_not_there_is_named() -> None:
     source = kernel("coalescing", "update_aos")
     renamed = Kernel(source.source, "update_none")
     with pytest.raises(LookupError, match=r"coalescing\.cu for sm_90 has no update_none"):
-        sass.instructions(renamed, "sm_90")
+        disassembly.instructions(renamed, "sm_90")
 
 
 @pytest.fixture
@@ -95,18 +95,18 @@ def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def missing(name: str) -> Any:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(sass, "files", missing)
+    monkeypatch.setattr(disassembly, "files", missing)
     monkeypatch.setenv("PATH", "")
-    sass.nvdisasm.cache_clear()
+    disassembly.nvdisasm.cache_clear()
     yield
-    sass.nvdisasm.cache_clear()
+    disassembly.nvdisasm.cache_clear()
 
 
 @pytest.mark.usefixtures("nothing_installed")
 def test_without_nvdisasm_the_message_says_what_to_install() -> None:
     """It needs no GPU, and there is one for CUDA 12 and 13."""
     with pytest.raises(DisassemblerMissing, match="pip install nvidia-cuda-nvdisasm"):
-        sass.nvdisasm()
+        disassembly.nvdisasm()
 
 
 @pytest.mark.usefixtures("nothing_installed")
@@ -117,7 +117,7 @@ def test_nvdisasm_of_a_toolkit_is_found_on_the_path(
     tool = tmp_path / "nvdisasm"
     tool.touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert sass.nvdisasm() == tool
+    assert disassembly.nvdisasm() == tool
 
 
 def printed(*code: dict[str, Any], **function: Any) -> str:
@@ -132,7 +132,7 @@ def test_an_instruction_is_taken_apart() -> None:
         {"predicate": "@!P0", "opcode": "LDG.E.128", "operands": "R4,[R2.64+0x10]"},
         {"opcode": "EXIT", "other-attributes": {"control-flow": "True"}},
     )
-    first, last = sass.read(output)["f"]
+    first, last = disassembly.read(output)["f"]
     assert first == Instruction(
         "LDG",
         ("E", "128"),
@@ -160,7 +160,7 @@ def test_an_instruction_is_taken_apart() -> None:
 def test_output_of_another_shape_is_refused_by_name(output: str, message: str) -> None:
     """Nothing is skipped: a count that misses what it did not understand would look right."""
     with pytest.raises(SassError, match=message):
-        sass.read(output)
+        disassembly.read(output)
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_accesses_of_unknown_space_or_width_are_refused(
     opcode: str, operands: str, message: str
 ) -> None:
     """The message quotes the instruction and its offset."""
-    (instruction,) = sass.read(printed({"opcode": opcode, "operands": operands}))["f"]
+    (instruction,) = disassembly.read(printed({"opcode": opcode, "operands": operands}))["f"]
     with pytest.raises(SassError, match=f"at 0x0: {message}") as refusal:
-        sass.access(instruction)
+        disassembly.access(instruction)
     assert instruction.text in str(refusal.value)
 
 
 @pytest.mark.parametrize("opcode", ["LDC.64", "STL", "REDG.E.ADD.F32.FTZ.RN", "FADD", "BAR.SYNC"])
 def test_what_is_no_access_of_global_or_shared_memory_is_none(opcode: str) -> None:
     """Constants, spills, atomics, arithmetic."""
-    (instruction,) = sass.read(printed({"opcode": opcode}))["f"]
-    assert sass.access(instruction) is None
+    (instruction,) = disassembly.read(printed({"opcode": opcode}))["f"]
+    assert disassembly.access(instruction) is None
