@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
@@ -150,11 +150,20 @@ class Claim:
         """Whether a piece of evidence lies outside its bound."""
         return any(evidence.outcome == "outside" for evidence in self.evidence)
 
-    def counted(self, what: str, value: Any, bound: Any, device: str | None = None) -> None:
-        """Assert an exact count: `value == bound`."""
+    def counted(
+        self,
+        what: str,
+        value: Any,
+        bound: Any,
+        device: str | None = None,
+        *,
+        decisive: bool = False,
+    ) -> None:
+        """Assert an exact count: `value == bound`; reports show `decisive` evidence first."""
         __tracebackhide__ = True
         on = device or self._counted_on
-        evidence = Evidence("counted", on, None, what, plain(value), plain(bound))
+        found = Evidence("counted", on, None, what, plain(value), plain(bound))
+        evidence = replace(found, decisive=decisive)
         self.evidence.append(evidence)
         assert evidence.outcome == "inside", f"{self.statement.id}: {described(evidence)}"
 
@@ -166,10 +175,15 @@ class Claim:
         *,
         at_least: float | None = None,
         at_most: float | None = None,
+        decisive: bool = False,
     ) -> None:
-        """Hold time(numerator) / time(denominator) against `at_least` and `at_most`."""
+        """Hold time(numerator) / time(denominator) against `at_least` and `at_most`.
+
+        Reports show `decisive` evidence before any other.
+        """
         bound = at_least, at_most
-        self._ask(TimeRatio(self.statement.id, "timed", what, numerator, denominator, bound))
+        asked = TimeRatio(self.statement.id, "timed", what, numerator, denominator, bound)
+        self._ask(asked, decisive)
 
     def cause(
         self,
@@ -179,10 +193,12 @@ class Claim:
         *,
         at_least: float | None = None,
         at_most: float | None = None,
+        decisive: bool = False,
     ) -> None:
         """Like `timed`, for kernels that differ only in what the seminar names as the cause."""
         bound = at_least, at_most
-        self._ask(TimeRatio(self.statement.id, "cause", what, numerator, denominator, bound))
+        asked = TimeRatio(self.statement.id, "cause", what, numerator, denominator, bound)
+        self._ask(asked, decisive)
 
     def conclude(self) -> None:
         """Assert that there is evidence and that none of it lies outside its bound."""
@@ -198,8 +214,8 @@ class Claim:
         """Add a sentence to the claim's row in the reports."""
         self.notes.append(text)
 
-    def _ask(self, asked: TimeRatio) -> None:
-        found = self._ratios().evidence(asked)
+    def _ask(self, asked: TimeRatio, decisive: bool) -> None:
+        found = replace(self._ratios().evidence(asked), decisive=decisive)
         self.evidence.append(found)
         if found.note:
             self.note(found.note)

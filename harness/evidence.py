@@ -57,7 +57,8 @@ class Evidence:
 
     `value` equals `bound` for a count. For a ratio of times, `bound` is [at_least, at_most] and
     `interval` the 99 % interval of the value; both are None if nothing was measured or recorded.
-    `of` is what a recording recorded: "timed" or "cause"; `note` is what the claim's row adds.
+    `of` is what a recording recorded: "timed" or "cause"; `note` is what the claim's row adds;
+    `decisive` evidence is shown before any other.
     """
 
     kind: Kind
@@ -69,6 +70,7 @@ class Evidence:
     interval: tuple[float, float] | None = None
     of: Literal["timed", "cause"] | None = None
     note: str = ""
+    decisive: bool = False
 
     @property
     def outcome(self) -> Outcome:
@@ -83,7 +85,8 @@ class Evidence:
         """Return the evidence as it stands in build/claims.json."""
         keys = ("kind", "device", "clock", "what", "value", "bound", "interval")
         document = {key: _finite(plain(getattr(self, key))) for key in keys}
-        return document | ({"of": self.of} if self.of == "cause" else {})
+        document |= {"of": self.of} if self.of == "cause" else {}
+        return document | ({"decisive": True} if self.decisive else {})
 
 
 def plain(value: Any) -> Any:

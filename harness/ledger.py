@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from harness.claims import Claim, Statement, Verdict
 
 WORST_FIRST: Final = (Verdict.BROKEN, Verdict.UNDECIDED, Verdict.REFUTED, Verdict.HOLDS)
+
+MARK: Final = re.compile(r"""@pytest\.mark\.claim\(\s*["']([a-z0-9]+\.[a-z0-9-]+)["']""")
+
+
+def stated(suites: Path) -> list[str]:
+    """Return the id of each claim that the files of a folder state, selected or not."""
+    texts = (path.read_text("utf-8") for path in sorted(suites.glob("test_*.py")))
+    return [id for text in texts for id in MARK.findall(text)]
+
+
+def part(rows: Iterable[Mapping[str, Any]], stated: Iterable[str], deselected: bool) -> str:
+    """Say how much of the claims a run brought, or nothing if it brought them all."""
+    here, every = {row["id"] for row in rows}, set(stated)
+    if not (deselected or every - here):
+        return ""
+    return f"a part of the claims: {len(here)} of this run, {len(every | here)} are stated"
 
 
 class Phase(Protocol):

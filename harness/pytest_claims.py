@@ -18,7 +18,7 @@ from harness.baselines import Baseline, BaselineError
 from harness.claims import Claim, Statement, sentence, statement
 from harness.devices import Device
 from harness.devices.cuda import DeadContext
-from harness.ledger import entry, merged
+from harness.ledger import entry, merged, part, stated
 from harness.rig import Rig
 
 RIG: Final = pytest.StashKey[Rig]()
@@ -52,8 +52,8 @@ def chosen(config: pytest.Config) -> Baseline | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Read each claim's mark; two tests must not state the same claim."""
-    stated: dict[str, str] = {}
+    """Read each claim's mark, so that -k knows its id; no two tests may state the same claim."""
+    tests: dict[str, str] = {}
     for item in items:
         mark = item.get_closest_marker("claim")
         if mark is None:
@@ -63,12 +63,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             found = statement(*mark.args, **mark.kwargs)
         except (TypeError, ValueError) as error:
             raise pytest.UsageError(f"{test}: {error}") from None
-        if stated.setdefault(found.id, test) != test:
+        if tests.setdefault(found.id, test) != test:
             raise pytest.UsageError(
-                f"claim {found.id} is stated twice: by {stated[found.id]} and by {test}"
+                f"claim {found.id} is stated twice: by {tests[found.id]} and by {test}"
             )
         name = getattr(item, "originalname", item.name)
         item.stash[STATEMENT] = replace(found, finding=sentence(name))
+        item.extra_keyword_matches.add(found.id)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -127,6 +128,11 @@ class Collector:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.entries: list[tuple[tuple[str, int], dict[str, Any]]] = []
+        self.deselected = False
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """Note that a case of a claim was left out."""
+        self.deselected |= any(STATEMENT in item.stash for item in items)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the entry of a finished test."""
@@ -143,9 +149,14 @@ class Collector:
         rig = self.config.stash[RIG]
         # xdist brings them in any order; the source has the one to read them in
         rows = [row for _, row in sorted(self.entries, key=lambda entry: entry[0])]
-        ledger = report.Ledger(rig.described(), merged(rows))
+        partial = part(rows, stated(self.config.rootpath / "suites"), self._selected())
+        ledger = report.Ledger(rig.described(), merged(rows), partial)
         problems = report.write(ledger, self.config.rootpath / "build")
         report.show(terminalreporter, ledger, [*dict.fromkeys(rig.problems), *problems])
+
+    def _selected(self) -> bool:
+        """Whether cases were left out, by an option or by naming others."""
+        return self.deselected or any("::" in each for each in self.config.args)
 
 
 @pytest.hookimpl

@@ -6,21 +6,26 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from harness.evidence import Evidence, spelled
 from harness.timing import Outcome
 
 Row = dict[str, Any]
+KINDS: Final = ("timed", "cause", "counted")  # as they weigh
 SHORTEST_SHOWN, LONGEST_SHOWN = 1e-12, 1e6  # seconds, beyond which digits are noise
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The claims of one run; `claims` are the rows of build/claims.json."""
+    """The claims of one run; `claims` are the rows of build/claims.json.
+
+    `partial` says in words how much of the claims this is; empty if it is all of them.
+    """
 
     device: dict[str, Any]
     claims: list[Row]
+    partial: str = ""
 
     def sections(self) -> dict[str, list[Row]]:
         """Return the claims by section, both in the order stated."""
@@ -36,7 +41,9 @@ class Ledger:
 
     def as_json(self) -> str:
         """Return build/claims.json, schema 1."""
-        document = {"schema": 1, "device": self.device, "claims": self.claims}
+        document: dict[str, Any] = {"schema": 1, "device": self.device}
+        document |= {"partial": True} if self.partial else {}
+        document["claims"] = self.claims
         return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -98,6 +105,31 @@ def _numbers(evidence: Row) -> Row:
         "value": float(evidence["value"]),
         "interval": interval and tuple(map(float, interval)),
     }
+
+
+def ranked(evidence: list[Row]) -> list[Row]:
+    """Return what failed, then what the test calls decisive, then times, causes and counts."""
+
+    def rank(each: Row) -> tuple[bool, bool, int]:
+        return outcome(each) == "inside", not each.get("decisive"), KINDS.index(label(each))
+
+    return sorted(evidence, key=rank)
+
+
+def usual_sources(ledger: Ledger) -> dict[str, str]:
+    """Return where most evidence of each label comes from."""
+    found: dict[str, Counter[str]] = {}
+    for evidence in (each for row in ledger.claims for each in row["evidence"]):
+        found.setdefault(label(evidence), Counter())[source(evidence)] += 1
+    return {name: counts.most_common(1)[0][0] for name, counts in sorted(found.items())}
+
+
+def origin(ledger: Ledger) -> str:
+    """Return where most counts and most times come from, as one phrase."""
+    usual = usual_sources(ledger)
+    times = usual.get("timed") or usual.get("cause")
+    counts = [usual["counted"]] if "counted" in usual else []
+    return "; ".join([*counts, f"times {times.removeprefix('timed ')}"] if times else counts)
 
 
 def shown(value: Any) -> str:

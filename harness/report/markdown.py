@@ -11,6 +11,7 @@ def markdown(ledger: Ledger) -> str:
     """Return build/claims.md: totals, then one table a section."""
     totals = ", ".join(f"{count} {verdict}" for verdict, count in ledger.totals().items())
     lines = [f"# Claims on {cell(ledger.device['name'])}", "", totals, ""]
+    lines += [cell(ledger.partial), ""] if ledger.partial else []
     for section, rows in ledger.sections().items():
         lines += [f"## {section}", "", _line(HEAD), _line(["---"] * len(HEAD))]
         lines += [_line(_cells(row)) for row in rows]

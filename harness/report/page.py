@@ -8,7 +8,17 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness.report.ledger import Ledger, Row, finding, instead, label, shown, source
+from harness.report.ledger import (
+    Ledger,
+    Row,
+    finding,
+    instead,
+    label,
+    origin,
+    ranked,
+    shown,
+    source,
+)
 
 TEMPLATES: Final = Environment(
     loader=PackageLoader("harness.report", "templates"),
@@ -18,6 +28,7 @@ TEMPLATES: Final = Environment(
     undefined=StrictUndefined,
 )
 MARGIN: Final = 0.12
+TITLES: Final = {"counted": "counted", "timed": "effect", "cause": "cause"}
 
 
 @dataclass(frozen=True)
@@ -38,10 +49,13 @@ def page(ledger: Ledger) -> str:
     facts = {key: shown(value) for key, value in ledger.device.items() if value not in (None, [])}
     return template.render(
         device=ledger.device["name"],
+        origin=origin(ledger),
+        partial=ledger.partial,
         facts={key: value for key, value in facts.items() if key != "name"},
         totals=ledger.totals(),
         sections=ledger.sections(),
         groups=groups,
+        briefs=briefs,
         finding=finding,
         instead=instead,
         source=source,
@@ -51,10 +65,19 @@ def page(ledger: Ledger) -> str:
 
 def groups(row: Row) -> dict[str, list[Row]]:
     """Return a claim's evidence as what was counted, the effect, and the cause."""
-    titles = {"counted": "counted", "effect": "timed", "cause": "cause"}
     evidence = row["evidence"]
-    found = {title: [e for e in evidence if label(e) == kind] for title, kind in titles.items()}
+    found = {title: [e for e in evidence if label(e) == kind] for kind, title in TITLES.items()}
     return {title: rows for title, rows in found.items() if rows}
+
+
+def briefs(row: Row) -> dict[str, Row]:
+    """Return the first of each kind as a closed card shows it; a count only where it decides."""
+    found: dict[str, Row] = {}
+    for each in ranked(row["evidence"]):
+        title = TITLES[label(each)]
+        if title != "counted" or not found:
+            found.setdefault(title, each)
+    return found
 
 
 def plot(evidence: Row) -> Plot | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from harness.report.ledger import Ledger, Row, finding, instead
 from harness.report.markdown import cell
@@ -18,6 +18,7 @@ from harness.report.terminal import decisive
 
 ROOT: Final = Path(__file__).parents[2]
 TABLE: Final = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->)", re.DOTALL)
+FIRST: Final = "run `tox -e claims` without a selection first"
 HEAD: Final = "| claim | the seminar says | verdict | decisive evidence |\n|---|---|---|---|\n"
 
 
@@ -34,13 +35,29 @@ def _line(row: Row) -> str:
     says = cell(row["says"])
     if instead(row):
         says += f"<br>*instead: {cell(instead(row))}*"
-    evidence = cell(finding(decisive(row["evidence"])[0]))
+    evidence = "".join(cell(finding(each)) for each in decisive(row["evidence"])[:1])
     return f"| `{row['id']}` | {says} | {row['verdict']} | {evidence} |\n"
+
+
+def whole(path: Path) -> Any:
+    """Return the claims of a run that had all of them.
+
+    Raises
+    ------
+    SystemExit
+        The file is missing, or holds a part of the claims: the rows of the others would go.
+    """
+    if not path.is_file():
+        raise SystemExit(f"{path} is not there: {FIRST}")
+    document = json.loads(path.read_text("utf-8"))
+    if document.get("partial"):
+        raise SystemExit(f"{path} holds a part of the claims: {FIRST}")
+    return document
 
 
 def main() -> None:
     """Rewrite README.md."""
-    document = json.loads((ROOT / "build" / "claims.json").read_text("utf-8"))
+    document = whole(ROOT / "build" / "claims.json")
     table = summary(Ledger(document["device"], document["claims"]))
     readme = ROOT / "README.md"
     text = readme.read_text("utf-8")

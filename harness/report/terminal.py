@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from typing import Any, Final, Protocol
 
-from harness.report.ledger import Ledger, Row, finding, instead, label, outcome, source
+from harness.report.ledger import (
+    Ledger,
+    Row,
+    finding,
+    instead,
+    label,
+    ranked,
+    source,
+    usual_sources,
+)
 
 COLOURS: Final = {"holds": "green", "refuted": "cyan", "undecided": "yellow", "broken": "red"}
 WIDEST: Final = 118
@@ -39,16 +47,8 @@ def show(terminal: Any, ledger: Ledger, problems: list[str]) -> None:
             _show_claim(terminal, row, width, usual)
     terminal.write_line("")
     _show_totals(terminal, ledger)
-    for problem in problems:
+    for problem in [*([ledger.partial] if ledger.partial else []), *problems]:
         terminal.write_line(problem, yellow=True)
-
-
-def usual_sources(ledger: Ledger) -> dict[str, str]:
-    """Return where most evidence of each label comes from; only other sources are spelled out."""
-    found: dict[str, Counter[str]] = {}
-    for evidence in (each for row in ledger.claims for each in row["evidence"]):
-        found.setdefault(label(evidence), Counter())[source(evidence)] += 1
-    return {name: counts.most_common(1)[0][0] for name, counts in sorted(found.items())}
 
 
 def _show_claim(terminal: Terminal, row: Row, width: int, usual: dict[str, str]) -> None:
@@ -87,10 +87,8 @@ def _found(evidence: Row, usual: dict[str, str]) -> str:
 
 
 def decisive(evidence: list[Row]) -> list[Row]:
-    """Return the few pieces a verdict hangs on: what failed, then times, causes and counts."""
-    order = ("timed", "cause", "counted")
-    ranked = sorted(evidence, key=lambda e: (outcome(e) == "inside", order.index(label(e))))
-    return ranked[:FINDINGS]
+    """Return the few pieces a verdict hangs on."""
+    return ranked(evidence)[:FINDINGS]
 
 
 def _show_totals(terminal: Terminal, ledger: Ledger) -> None:

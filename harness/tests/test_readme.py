@@ -2,21 +2,70 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import pytest
+
+from harness.ledger import MARK
+from harness.report import readme
 
 ROOT: Final = Path(__file__).parents[2]
 ROW: Final = re.compile(r"^\| `([a-z0-9]+\.[a-z0-9-]+)` \|", re.MULTILINE)
-MARK: Final = re.compile(r'@pytest\.mark\.claim\(\s*"([a-z0-9]+\.[a-z0-9-]+)"')
 
 
 def test_every_claim_has_a_row_and_every_row_a_test() -> None:
-    """`python -m harness.report.readme` renews the table after a run."""
+    """A new claim has no row before somebody renews the table."""
     rows = ROW.findall((ROOT / "README.md").read_text("utf-8"))
     suites = sorted((ROOT / "suites").glob("test_*.py"))
     stated = [id for suite in suites for id in MARK.findall(suite.read_text("utf-8"))]
-    assert sorted(rows) == sorted(stated)
+    differ = sorted(set(rows) ^ set(stated)) or sorted(rows)
+    assert sorted(rows) == sorted(stated), (
+        f"README.md's table and the suites differ in {', '.join(differ)}: "
+        "run `tox -e claims`, then `python -m harness.report.readme`"
+    )
+
+
+CLAIM: Final[dict[str, Any]] = {"id": "a.b", "section": "a", "says": "says", "published": None}
+FACTS: Final = {"kind": "counted", "device": "sm_90", "clock": None, "interval": None}
+
+
+def checkout(root: Path, **changed: Any) -> None:
+    """Write README.md and build/claims.json with one claim."""
+    (root / "README.md").write_text("before\n<!-- claims -->\nold\n<!-- /claims -->\nafter\n")
+    evidence = [{**FACTS, "what": what, "value": 1, "bound": 1} for what in ("first", "second")]
+    row = CLAIM | {"verdict": "holds", "finding": "", "evidence": evidence}
+    (root / "build").mkdir()
+    document = {"schema": 1, "device": {"name": "x"}, "claims": [row]} | changed
+    (root / "build" / "claims.json").write_text(json.dumps(document))
+
+
+def test_the_table_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the marks, and nowhere else."""
+    monkeypatch.setattr(readme, "ROOT", tmp_path)
+    checkout(tmp_path)
+    readme.main()
+    text = (tmp_path / "README.md").read_text()
+    assert text.startswith("before\n<!-- claims -->\n| claim |")
+    assert "| `a.b` | says | holds | first = 1 |" in text
+    assert text.endswith("<!-- /claims -->\nafter\n")
+
+
+def test_a_part_of_the_claims_does_not_replace_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of all others would be gone."""
+    monkeypatch.setattr(readme, "ROOT", tmp_path)
+    checkout(tmp_path, partial=True)
+    before = (tmp_path / "README.md").read_text()
+    with pytest.raises(SystemExit, match="a part of the claims: run `tox -e claims` without a sel"):
+        readme.main()
+    (tmp_path / "build" / "claims.json").unlink()
+    with pytest.raises(SystemExit, match="is not there: run `tox -e claims` without a selection"):
+        readme.main()
+    assert (tmp_path / "README.md").read_text() == before
 
 
 def test_every_kernel_file_has_its_suite() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from harness.ledger import merged
 from harness.report import Ledger, show
 from harness.report.ledger import duration, finding, source
 from harness.report.markdown import markdown
-from harness.report.page import page, plot
+from harness.report.page import page
 
 WIDTH = 100
 
@@ -136,37 +135,6 @@ def test_markdown_cells_hold_their_text() -> None:
     assert r"a \| b &lt;c&gt; &amp; d" in text
     tables = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.replace(r"\|", "").count("|") for line in tables} == {6}
-
-
-class _Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.links: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append(tag)
-        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
-
-
-def test_the_page_is_self_contained_and_escaped() -> None:
-    """No link, no script; a claim's text is text."""
-    text = page(LEDGER)
-    tags = _Tags()
-    tags.feed(text)
-    assert tags.links == []
-    assert not {"c", "script", "link", "img"} & set(tags.found)
-    assert tags.found.count("details") == len(LEDGER.claims)
-    assert "a | b &lt;c&gt; &amp; d" in text
-    assert text.index("<h3>effect</h3>") < text.index("<h3>cause</h3>")
-
-
-def test_an_interval_is_drawn_inside_its_bound() -> None:
-    """A logarithmic axis in percent; an open end reaches the edge."""
-    drawn = plot(EFFECT)
-    assert drawn
-    assert 0 < drawn.bound_low < drawn.low < drawn.value < drawn.high < drawn.bound_high == 100
-    assert plot(UNKNOWN) is None
 
 
 def test_files_are_written_whole_and_the_summary_is_appended(

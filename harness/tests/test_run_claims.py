@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from harness.tests.fakes import FakeGPU
@@ -75,6 +77,69 @@ def test_deselected_claims_are_absent(run: Run) -> None:
     run.write(broken=BROKEN)
     assert run.on(FakeGPU(), "-k", "faster").ret == 0
     assert list(run.claims()) == ["reduce.v3-over-v2"]
+
+
+CASES = """
+import pytest
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.claim("reduce.cases", "n is n")
+def test_cases(claim, n):
+    claim.counted("n", n, n)
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-k", "faster"),
+        ("suites/test_claims.py",),
+        ("suites/test_claims.py::test_faster",),
+        ("--deselect", "suites/test_broken.py::test_wrong"),
+        ("--deselect", "suites/test_cases.py::test_cases[2]", "suites"),
+    ],
+)
+def test_a_selection_is_a_part_of_the_claims(run: Run, options: tuple[str, ...]) -> None:
+    """It replaces the report of all of them, so every form of it says so."""
+    run.write(broken=BROKEN, cases=CASES)
+    result = run.on(FakeGPU(), *options)
+    build = run.pytester.path / "build"
+    assert json.loads((build / "claims.json").read_text())["partial"] is True
+    says = f"a part of the claims: {len(run.claims())} of this run, 3 are stated"
+    assert says in result.stdout.str()
+    assert all(says in (build / name).read_text() for name in ("report.html", "claims.md"))
+
+
+@pytest.mark.parametrize("options", [(), ("suites",), ("-k", "not nothing")])
+def test_a_whole_run_is_no_part(run: Run, options: tuple[str, ...]) -> None:
+    """Whatever else is named or deselected."""
+    run.write(cases=CASES, other="def test_nothing(): pass")
+    assert "a part of" not in run.on(FakeGPU(), *options).stdout.str()
+    document = json.loads((run.pytester.path / "build" / "claims.json").read_text())
+    assert "partial" not in document
+
+
+def test_a_claim_is_selected_by_the_id_that_is_printed(run: Run) -> None:
+    """Nobody has to know what its test is called."""
+    run.write(broken=BROKEN, cases=CASES)
+    run.on(FakeGPU(), "-k", "reduce.v3-over-v2").assert_outcomes(passed=1, deselected=3)
+    assert list(run.claims()) == ["reduce.v3-over-v2"]
+    run.on(FakeGPU(), "-k", "reduce.cases or reduce.v3-over-v2").assert_outcomes(
+        passed=3, deselected=1
+    )
+
+
+def test_decisive_evidence_is_said_in_the_json(run: Run) -> None:
+    """Only where it is set, counted, timed and recorded alike."""
+    run.write(
+        claims=CLAIMS.replace(
+            "4, 4)", "4, 4, decisive=True)\n    claim.counted('x', 1, 1)"
+        ).replace("at_least=1.3)", "at_least=1.3, decisive=True)")
+    )
+    for gpu in (FakeGPU(), None):
+        run.on(gpu)
+        found = run.claims()["reduce.v3-over-v2"]["evidence"]
+        assert [each.get("decisive") for each in found] == [True, None, True]
 
 
 @pytest.mark.parametrize(
