@@ -22,7 +22,6 @@ from harness.gate.samples import NOT_COMPARABLE
 from harness.ledger import merged
 from harness.pytest_claims import COLLECTOR, RIG, opened
 from harness.ratios import Measured
-from harness.report.ledger import duration
 from harness.rig import Rig
 from harness.watch import NotComparable
 
@@ -125,6 +124,20 @@ def pytest_benchmark_compare_machine_info(
     compared_benchmark["machine_info"] = machine_info
 
 
+@pytest.hookimpl
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say so if a comparison was asked for and nothing was timed."""
+    asked = config.getoption("benchmark_compare", None)
+    if not asked or config.getoption("collectonly"):
+        return
+    rig = config.stash[RIG]
+    if not rig.times:
+        why = "nothing is timed in this run" if rig.timed else "there is no GPU: nothing is timed"
+        terminalreporter.write_line(f"--benchmark-compare: {why}, so nothing is compared")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, Any]) -> None:
     """Add the facts of the device, the claims' verdicts, and the pairs they were judged by."""
@@ -174,22 +187,19 @@ def facts(rig: Rig, launch: Launch, seconds: float) -> dict[str, Any]:
     return stored | rig.telemetry() | {"telemetry": rig.workbench.watch.summary()}
 
 
-def reading(rig: Rig, fullname: str) -> str:
-    """Return the recorded time of a benchmark in words, or that there is none."""
+def elsewhere(rig: Rig) -> str:
+    """Return which file holds the recorded times; one text a run, which pytest folds."""
     source = rig.recorded
-    found = source.benchmark(fullname) if source else None
-    if not (source and found):
-        return "no recording"
-    time = duration(found["stats"]["median"])
-    rate = found.get("extra_info", {}).get("GB/s")
-    return f"recorded on {source.label}: {time}" + (f", {rate} GB/s" if rate else "")
+    if source is None:
+        return "nothing is recorded"
+    return f"what was recorded stands in {source.path.relative_to(rig.stored.parent).as_posix()}"
 
 
 def time_workload(rig: Rig, benchmark: Any, workload: Any) -> list[float]:
-    """Measure a workload and replay the samples, or skip with what is recorded."""
+    """Measure a workload and replay the samples, or skip and say where some are recorded."""
     if not rig.times or not benchmark.enabled:
         why = "nothing is timed in this run" if rig.timed else f"{rig.device.name} has no clock"
-        pytest.skip(f"{why}; {reading(rig, benchmark.fullname)}")
+        pytest.skip(f"{why}; {elsewhere(rig)}")
     try:
         seconds = rig.workbench.rounds(workload, ROUNDS)
     except NotComparable as why:
