@@ -91,28 +91,37 @@ def slug(gpu: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-")
 
 
-def read(path: Path) -> Baseline:
-    """Read one baseline.
+def read(path: Path, made_by: str = "tox -e record") -> Baseline:
+    """Read one baseline, or a recording that `made_by` leaves.
 
     Raises
     ------
     BaselineError
-        Truncated, not JSON, holds NaN, or an entry is not what pytest-benchmark writes. The file
-        is left as it is.
+        Missing, truncated, not JSON, holds NaN, or an entry is not what pytest-benchmark writes.
+        The file is left as it is.
     """
     try:
         document = json.loads(path.read_text("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, OSError, RecursionError) as error:
+    except FileNotFoundError:
         raise BaselineError(
-            f"{path} cannot be read ({error}): restore it with `git checkout`, or record again"
-        ) from error
+            f"{path} cannot be read (it is not there): {_remedy(path, made_by)} first"
+        ) from None
+    except (ValueError, OSError, RecursionError) as error:
+        raise BaselineError(f"{path} cannot be read ({error}): {_remedy(path, made_by)}") from error
     if wrong := complaint(document):
-        raise BaselineError(f"{path} {wrong}")
+        again = f": {_remedy(path, made_by)}" if wrong.startswith("is damaged (") else ""
+        raise BaselineError(f"{path} {wrong}{again}")
     return Baseline(path, document)
 
 
 def _damaged(path: Path, where: str, wrong: str) -> str:
-    return f"{path}: the pairs of {where} are damaged ({wrong}): restore it with `git checkout`"
+    return f"{path}: the pairs of {where} are damaged ({wrong}): {_remedy(path)}"
+
+
+def _remedy(path: Path, made_by: str = "tox -e record") -> str:
+    """Return how to get the file back: only what is promoted is under version control."""
+    promoted = path.match(NUMBERED)
+    return "restore it with `git checkout`" if promoted else f"run `{made_by}` on a GPU"
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -149,7 +158,8 @@ def recorded(root: Path, problems: list[str], gpu: str | None = None) -> Baselin
     found = [newest(folder, problems, with_pairs=True) for folder in _folders(root, gpu)]
     usable = [baseline for baseline in found if baseline]
     if gpu is not None and not usable:
-        known = ", ".join(folder.name for folder in _folders(root)) or "none"
+        whole = (each for each in _folders(root) if newest(each, [], with_pairs=True))
+        known = ", ".join(folder.name for folder in whole) or "none"
         raise BaselineError(f"no baseline with pairs for {gpu!r} in {root}; there are: {known}")
     return max(
         usable,

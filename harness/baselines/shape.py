@@ -28,7 +28,7 @@ def complaint(document: Any) -> str:
         return "does not say which GPU: machine_info.gpu is missing; record with --gpu=require"
     wrong = _wrong(document, SECTIONS) or _wrong(document.get("device", {}), FACTS)
     if wrong:
-        return f"is damaged ({wrong}): restore it with `git checkout`, or record again"
+        return f"is damaged ({wrong})"
     return next(filter(None, map(_benchmark, document["benchmarks"])), "")
 
 

@@ -66,7 +66,7 @@ def judge(tonight: Path, baseline: str | None, root: Path) -> tuple[str, Night]:
     BaselineError
         A file cannot be read.
     """
-    now = read(tonight)
+    now = read(tonight, made_by="tox -e nightly")
     before = _promoted(now, root) if baseline is None else _named(baseline)
     against = f"against {before.path.name} ({before.label})" if before else f"on {now.gpu}"
     return against, compare(before.document if before else None, now.document)

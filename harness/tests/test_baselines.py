@@ -99,7 +99,8 @@ def test_the_recording_used_is_the_newest_with_pairs(tmp_path: Path) -> None:
     assert asked
     assert (newest_of_all.label, asked.gpu) == ("NVIDIA B200, 2027-01-01", "NVIDIA H200")
     assert problems == []
-    with pytest.raises(BaselineError, match="no baseline with pairs for 'rtx'"):
+    known = r"there are: nvidia-b200, nvidia-h200$"  # the published table cannot judge a claim
+    with pytest.raises(BaselineError, match=f"no baseline with pairs for 'rtx' in .*; {known}"):
         recorded(tmp_path, problems, "rtx")
 
 
@@ -159,6 +160,23 @@ def test_what_must_not_be_promoted(
     assert main(["promote", str(source), "--root", str(root)]) == 1
     assert message in capsys.readouterr().err
     assert not list(root.rglob("*.json"))
+
+
+@pytest.mark.parametrize("action", ["promote", "diff"])
+def test_a_recording_that_was_never_made_is_made_first(
+    tmp_path: Path, action: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Version control has never seen it; only what is promoted is restored from there."""
+    path = tmp_path / "build" / "baseline.json"
+    for content in (None, "{", json.dumps(document(device=5))):
+        if content:
+            stored(tmp_path, "build/baseline.json", content)
+        assert main([action, str(path), "--root", str(tmp_path)]) == 1
+        said = capsys.readouterr().err
+        assert "run `tox -e record` on a GPU" in said
+        assert "git checkout" not in said
+    with pytest.raises(BaselineError, match=r"it is not there.*restore it with `git checkout`"):
+        read(tmp_path / "nvidia-h200" / "0001_a.json")
 
 
 def test_a_folder_that_cannot_be_written_is_named(

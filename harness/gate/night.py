@@ -1,0 +1,42 @@
+"""A night in turn: the run, the gate, the self-test: `python -m harness.gate.night`.
+
+A broken claim does not keep the gate from judging the times. A run that never began leaves nothing
+to judge, and has said why.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pytest
+
+RUN: Final = (
+    *("pytest", "--gpu=require", "suites", "--hypothesis-profile=nightly"),
+    *("--junit-xml=build/junit.xml", "--benchmark-json=build/nightly.json"),
+)
+AFTER: Final = (
+    ("harness.gate", "build/nightly.json", "--confirm"),
+    ("harness.selftest", "--seconds", "120", "--output", "build/selftest.json"),
+)
+RAN: Final = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+
+
+def module(words: Sequence[str]) -> int:
+    """Run a module with its arguments; return its exit code."""
+    return subprocess.run([sys.executable, "-m", *words], check=False).returncode
+
+
+def main(options: Sequence[str], call: Callable[[Sequence[str]], int] = module) -> int:
+    """Run pytest with `options`, then judge what ran; return the first exit code that is not 0."""
+    ran = call([*RUN, *options])
+    if ran not in RAN:
+        return ran
+    codes = [ran, *map(call, AFTER)]
+    return next(filter(None, codes), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
