@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from kernels import Kernel
 
 V7 = FakeWorkload("reduce_v7", 64e-6)
 SMALL = 1 << 12
+PYTHON = shlex.quote(sys.executable)  # its path may hold a space
 FINE = {"trials": 200, "slower": 1, "faster": 3, "broken": 0}
 QUICK = Rule(budget=Budget(pairs=64, seconds=2.0, first=16))
 
@@ -201,7 +203,7 @@ def test_the_program_as_it_runs_on_a_gpu(
     monkeypatch.setattr(program, "_gpu", Rehearsal)
     path = tmp_path / "gpu" / "selftest.json"
     options = ["--trials", "5", "--sabotage-trials", "2", "--output", str(path)]
-    code = program.main([*options, "--repeat", f"{sys.executable} -c 'raise SystemExit(0)'", "2"])
+    code = program.main([*options, "--repeat", f"{PYTHON} -c 'raise SystemExit(0)'", "2"])
     document = json.loads(path.read_text())
     assert document["aa"] == {"trials": 5, "slower": 0, "faster": 0, "broken": 0}
     assert [row["flagged"] for row in document["sabotage"]] == [2, 2, 2]
@@ -228,7 +230,7 @@ def test_repeats_alone_keep_what_is_stored(monkeypatch: pytest.MonkeyPatch, tmp_
     path = tmp_path / "selftest.json"
     path.write_text(json.dumps(result(FakeGPU())))
     monkeypatch.setattr(program, "_gpu", FakeGPU)
-    command = f"{sys.executable} -c 'raise SystemExit(3)'"
+    command = f"{PYTHON} -c 'raise SystemExit(3)'"
     code = program.main(["--only-repeat", "--repeat", command, "2", "--output", str(path)])
     assert code == 1
     assert json.loads(path.read_text())["repeat_runs"] == [3, 3]
