@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.baselines import ROOT
+from harness.devices.disassembly import DisassemblerMissing, SassError
 from harness.devices.emulator import EmulatedDevice
 from harness.devices.emulator.sass.cubin import digest
 from harness.draws import Draw, Zeros, draw
-from harness.models.sass import DisassemblerMissing, SassError
 from kernels import compile_kernel, kernel
 
 FILE: Final = "instructions.json"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.models import sass
+from harness.devices import disassembly
 from harness.models.cycles import (
     NotModelled,
     Step,
@@ -136,8 +136,10 @@ def test_code_beyond_the_model_is_refused_by_name(
 
 def test_a_predicate_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the step is issued at all would depend on data."""
-    guarded = sass.Instruction("LDG", ("E",), ("R0", "[R2.64]"), "@P0", "@P0 LDG.E R0,[R2.64]", 0)
-    monkeypatch.setattr(sass, "instructions", lambda *_: (guarded,))
+    guarded = disassembly.Instruction(
+        "LDG", ("E",), ("R0", "[R2.64]"), "@P0", "@P0 LDG.E R0,[R2.64]", 0
+    )
+    monkeypatch.setattr(disassembly, "instructions", lambda *_: (guarded,))
     sass_steps.cache_clear()
     with pytest.raises(NotModelled, match=r"@P0 LDG\.E.*without a predicate"):
         sass_steps(kernel("unroll", "naive"), "sm_90")
