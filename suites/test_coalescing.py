@@ -69,7 +69,8 @@ def test_a_misaligned_warp_touches_five_sectors(claim: Any, emulator: Any) -> No
     for offset, sectors in ((1, 5), (8, 4)):
         copy = Copy("offset", offset, n=1024)
         what = f"sectors per request, offset {offset}"
-        claim.counted(what, sectors_per_request(emulator, copy), sectors)
+        found = sectors_per_request(emulator, copy)
+        claim.counted(what, found, sectors, decisive=offset == 1)
     claim.timed("offset 1 / offset 0", Copy("offset", 1), Copy("offset", 0), at_most=1.10)
 
 

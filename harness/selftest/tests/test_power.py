@@ -30,8 +30,8 @@ def v7() -> Ratios:
 
 
 def test_the_recording_has_enough_blocks(v7: Ratios) -> None:
-    """20 rounds and five series of 16 pairs: 17 + 5 x 13 windows of four."""
-    assert len(v7) == 82
+    """20 rounds and five series of 8 blocks: 17 + 5 x 5 windows of four."""
+    assert len(v7) == 42
     assert 0.005 < v7.std() < 0.02
 
 
