@@ -30,9 +30,10 @@ class Tally:
 
     def add(self, machine: Machine, times: int = 1) -> None:
         """Add what a machine has counted, `times` over."""
-        for mine, found in ((self.executions, machine.executions), (self.idle, machine.idle)):
-            for key, count in found.items():
-                mine[key] += count * times  # type: ignore[index]
+        for place, count in machine.executions.items():
+            self.executions[place] += count * times
+        for opcode, count in machine.idle.items():
+            self.idle[opcode] += count * times
         self.assumptions |= machine.assumptions
 
 
