@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def baseline(**pairs: Any) -> Baseline:
         "benchmarks": [],
         "pairs": {"reduce.v3-over-v2": {"V2 / V3": recorded}},
     }
-    return Baseline(path=None, document=document)  # type: ignore[arg-type]
+    return Baseline(Path("some-gpu/0001_recorded.json"), document)
 
 
 def test_live_pairs_are_judged_and_kept_for_the_baseline() -> None:

@@ -70,9 +70,8 @@ def test_a_damaged_recording_leaves_the_claim_undecided(
     recorder = claim(Recorded(baseline(**changed)))
     recorder.timed("V2 / V3", SLOW, FAST, at_least=1.3)
     assert recorder.verdict is Verdict.UNDECIDED
-    assert (
-        f"None: the pairs of reduce.v3-over-v2, V2 / V3 are damaged ({wrong}" in (recorder.notes[0])
-    )
+    where = "0001_recorded.json: the pairs of reduce.v3-over-v2, V2 / V3 are damaged"
+    assert f"{where} ({wrong}" in recorder.notes[0]
 
 
 def test_pairs_that_depend_on_each_other_are_noted() -> None:
