@@ -6,7 +6,7 @@ from lanes and clock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from statistics import median
 from typing import Final
@@ -219,6 +219,19 @@ GPUS: Final = (
     ),
 )
 ANY_DRAM_LATENCY: Final = median(gpu.dram_ns * 1e-9 for gpu in GPUS if gpu.dram_ns)
+
+
+def expected(of: Callable[[GPU], str]) -> str:
+    """Return what the figures of each GPU here let expect, as a sentence that is no measurement.
+
+    >>> expected(lambda gpu: "much" if gpu.bandwidth > 7e12 else "less").rpartition("; ")[2]
+    'much: NVIDIA B200.'
+    """
+    groups: dict[str, list[str]] = {}
+    for gpu in GPUS:
+        groups.setdefault(of(gpu), []).append(gpu.name)
+    listed = "; ".join(f"{word}: {', '.join(names)}" for word, names in groups.items())
+    return f"Expected by the data sheets, not measured: {listed}."
 
 
 def of(device_name: str) -> GPU | None:
