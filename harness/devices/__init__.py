@@ -33,9 +33,13 @@ class Device(Hashable, Protocol):
     name: str
     architecture: str
     multiprocessors: int
+    bulk_copies: bool  # whether it runs cp.async.bulk: sm_90 and later
 
     def put(self, values: NDArray[Any]) -> Array:
         """Copy `values` to the device."""
+
+    def repeat(self, values: NDArray[Any], size: int) -> Array:
+        """Return `size` elements on the device: `values`, again and again."""
 
     def empty(self, size: int, dtype: DTypeLike) -> Array:
         """Allocate `size` elements, poisoned: NaN, or a pattern no kernel here computes."""
@@ -69,7 +73,8 @@ class Launch:
 
     `bytes` is the least DRAM traffic, each input read once and each output written once, and `flop`
     the arithmetic that the result takes, 0 if nobody asks. A Routine has a grid and block of 0.
-    `check` launches on poisoned outputs and raises AssertionError if the result is wrong.
+    `shared` is the dynamic shared memory of a block, in bytes. `check` launches on poisoned outputs
+    and raises AssertionError if the result is wrong.
     """
 
     kernel: Kernel | Routine
@@ -79,13 +84,14 @@ class Launch:
     bytes: int
     check: Callable[[], None]
     flop: int = 0
+    shared: int = 0
 
     def on(self, device: Device) -> None:
         """Launch, without waiting."""
         if isinstance(self.kernel, Routine):
             self.kernel.call()
         else:
-            device.launch(self.kernel, self.grid, self.block, *self.arguments)
+            device.launch(self.kernel, self.grid, self.block, *self.arguments, shared=self.shared)
 
 
 class Workload(Protocol):

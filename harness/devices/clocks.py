@@ -73,14 +73,14 @@ class CuptiClock:
         return self._single(self._window(flush, run, "KERNEL"), name)
 
     def routine(self, flush: Action, run: Action, name: str) -> float:
-        """Return the seconds of all kernels and copies that `run` queues, without the gaps.
+        """Return the seconds of all kernels, copies and fills that `run` queues, without the gaps.
 
         Raises
         ------
         ClockError
-            Neither kernel nor copy ran in the window.
+            None of them ran in the window.
         """
-        records = self._window(flush, run, "KERNEL", "MEMCPY")
+        records = self._window(flush, run, "KERNEL", "MEMCPY", "MEMSET")
         if not records:
             raise ClockError(
                 f"{name} was to be timed, CUPTI recorded no kernel: the library answered without "

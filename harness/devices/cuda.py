@@ -30,6 +30,7 @@ NAN_BYTE: Final = 0xFF  # a float of any size whose bytes are all 0xFF is NaN
 POISON_BYTE: Final = 0xA5
 COPY_BYTES: Final = 1 << 28
 COPY_SAMPLES: Final = 11
+BULK_COPIES: Final = 9  # major compute capability
 
 MEMORY_CLOCK_KHZ: Final = 36  # CUDA's numbers of two device attributes
 MEMORY_BUS_BITS: Final = 37
@@ -47,8 +48,10 @@ class CudaDevice:
     peak_bandwidth
         Bytes per second by the driver's memory clock and bus width, two transfers a cycle; 0.0 if
         the driver does not say.
-    l2_bytes, bus_id
-        Size of L2; PCI address, which NVML knows the GPU by.
+    bulk_copies
+        Whether it has them: compute capability 9.0 and later.
+    memory_bytes, l2_bytes, bus_id
+        Size of the memory and of L2; PCI address, which NVML knows the GPU by.
 
     Raises
     ------
@@ -76,6 +79,8 @@ class CudaDevice:
         self.name = str(properties["name"].decode())
         self.architecture = f"sm_{properties['major']}{properties['minor']}"
         self.multiprocessors = int(properties["multiProcessorCount"])
+        self.bulk_copies = int(properties["major"]) >= BULK_COPIES
+        self.memory_bytes = int(properties["totalGlobalMem"])
         self.l2_bytes = int(properties["l2CacheSize"])
         self.bus_id = str(self._runtime.deviceGetPCIBusId(0))
         self._limits = (
@@ -89,6 +94,11 @@ class CudaDevice:
         """Copy `values` to the device."""
         with self._guard(f"copying {values.nbytes} bytes to the GPU"):
             return self._memory.copied(values)
+
+    def repeat(self, values: NDArray[Any], size: int) -> Array:
+        """Return `size` elements on the device: `values`, again and again, doubled there."""
+        with self._guard(f"filling {size} elements of {values.dtype}"):
+            return self._memory.repeated(values, size)
 
     def empty(self, size: int, dtype: DTypeLike) -> Array:
         """Allocate `size` elements, poisoned: NaN for floats, 0xA5 in every byte for the rest."""
@@ -139,7 +149,8 @@ class CudaDevice:
             with self._guard(f"timing {launch.kernel}"):
                 return self._clock.routine(self._flush, launch.kernel.call, launch.kernel.name)
         # All Python of the launch runs before the flush: afterwards the GPU waits for the host.
-        run = self._ready(launch.kernel, launch.grid, launch.block, launch.arguments, 0)
+        shape = launch.grid, launch.block
+        run = self._ready(launch.kernel, *shape, launch.arguments, launch.shared)
         with self._guard(f"timing {launch.kernel}"):
             return self._clock.kernel(self._flush, run, launch.kernel.name)
 

@@ -23,6 +23,9 @@ PACKAGE: Final = "nvidia-cuda-nvdisasm"
 INSTRUCTION_BYTES: Final = 16  # from compute capability 7.0 on
 OPCODE: Final = re.compile(r"[A-Z][A-Z0-9]*(\.\w+)*")
 PREDICATE: Final = re.compile(r"(@!?U?P[0-9T])?")
+# All predicates at once are an operand, and nvdisasm's JSON takes it for a guard: its place.
+PREDICATES: Final = "PR"
+PREDICATES_AT: Final = {"P2R": 1, "R2P": 0}
 FIELDS: Final = frozenset({"opcode", "operands", "predicate", "other-attributes"})
 
 Space = Literal["global", "shared"]
@@ -38,8 +41,8 @@ NEITHER_SPACE: Final = frozenset({"LDC", "LDCU", "LDL", "STL"})
 OTHER_ACCESS: Final = re.compile(r"(LD|ST|UBLK|UTMA)\w*")
 BYTES: Final = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 WORD: Final = 4  # bytes of an access that names no width
-# 64-bit addresses; the read-only path; sm_75 and older say SYS; LDS.U of sm_75.
-NO_WIDTH: Final = frozenset({"E", "CONSTANT", "SYS", "U"})
+# 64-bit addresses; the read-only path; volatile accesses, and sm_75 and older; LDS.U of sm_75.
+NO_WIDTH: Final = frozenset({"E", "CONSTANT", "STRONG", "SYS", "U"})
 
 
 class DisassemblerMissing(RuntimeError):
@@ -211,16 +214,19 @@ def _function(printed: dict[str, Any]) -> tuple[Instruction, ...]:
 
 def _instruction(fields: dict[str, Any], offset: int) -> Instruction:
     name, predicate = fields["opcode"], fields.get("predicate", "")
+    operands = [operand for operand in fields.get("operands", "").split(",") if operand]
+    if predicate == PREDICATES and name in PREDICATES_AT:
+        predicate = ""
+        operands.insert(PREDICATES_AT[name], PREDICATES)
     known = OPCODE.fullmatch(name) and PREDICATE.fullmatch(predicate)
     if not known or fields.keys() - FIELDS:
         raise SassError(f"nvdisasm printed {fields} at {offset:#x}, which is not known here")
     opcode, *modifiers = name.split(".")
-    operands = fields.get("operands", "")
     return Instruction(
         opcode,
         tuple(modifiers),
-        tuple(operands.split(",")) if operands else (),
+        tuple(operands),
         predicate,
-        " ".join(filter(None, (predicate, name, operands))),
+        " ".join(filter(None, (predicate, name, ",".join(operands)))),
         offset,
     )

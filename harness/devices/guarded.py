@@ -57,9 +57,23 @@ class GuardedMemory:
         host = np.ascontiguousarray(values)
         array = self.filled(values.shape, values.dtype, PATTERN)
         if host.nbytes:
-            address = array.__cuda_array_interface__["data"][0]
             kind = self._runtime.memcpyHostToDevice
-            self._runtime.memcpy(address, host.ctypes.data, host.nbytes, kind)
+            self._runtime.memcpy(_address(array), host.ctypes.data, host.nbytes, kind)
+        return array
+
+    def repeated(self, values: NDArray[Any], size: int) -> Array:
+        """Return `size` elements, `values` again and again, its guards set."""
+        host = np.ascontiguousarray(values.reshape(-1)[:size])
+        array = self.filled(size, values.dtype, PATTERN)
+        start, filled, whole = _address(array), host.nbytes, size * host.itemsize
+        if filled:
+            kind = self._runtime.memcpyHostToDevice
+            self._runtime.memcpy(start, host.ctypes.data, filled, kind)
+        while filled < whole:
+            more = min(filled, whole - filled)
+            kind = self._runtime.memcpyDeviceToDevice
+            self._runtime.memcpyAsync(start + filled, start, more, kind, 0)
+            filled += more
         return array
 
     def verify(self) -> None:
@@ -107,3 +121,7 @@ class GuardedMemory:
             if changed.size:
                 self._runtime.memsetAsync(start, PATTERN, GUARD, 0)
                 yield side, int(changed[-1]) - GUARD if side == "before" else int(changed[0]) + 1
+
+
+def _address(array: Array) -> int:
+    return int(array.__cuda_array_interface__["data"][0])

@@ -6,6 +6,7 @@ Bytes in flight of an SM = bytes a thread can ask for before it must wait x resi
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from harness.devices.disassembly import access, instructions
 from harness.devices.emulator.crosslane import elements
 from harness.devices.emulator.lanewise import DTYPES
 from harness.devices.emulator.program import source_registers, target_registers
@@ -21,6 +23,8 @@ from harness.models.datasheet import multiprocessor
 from harness.models.occupancy import Occupancy, occupancy
 from kernels import Kernel, compile_kernel
 
+SASS_REGISTER: Final = re.compile(r"\bR\d+")
+JUMPS: Final = frozenset({"BRA", "BRX", "CALL", "RET", "EXIT"})
 REGISTER_COUNT: Final = 0x2F  # the attribute of .nv.info that holds (symbol, registers)
 
 
@@ -52,6 +56,34 @@ def _independent_loads(block: Iterable[Instruction]) -> int:
             together += size * len(elements(instruction.operands[0]))
             most = max(most, together)
         loaded = loaded | targets if loads or depends else loaded - targets
+    return most
+
+
+@cache
+def loads_under_way(kernel: Kernel, architecture: str) -> int:
+    """Return the most global loads of `kernel` that machine code issues before it uses the first.
+
+    The assembler decides: of loads that PTX has side by side it may take one after another, to
+    save registers.
+
+    Raises
+    ------
+    harness.devices.disassembly.DisassemblerMissing, harness.devices.disassembly.SassError
+        The machine code cannot be read.
+    """
+    most, waiting = 0, 0
+    awaited: set[str] = set()
+    for instruction in instructions(kernel, architecture):
+        named = set(SASS_REGISTER.findall(" ".join(instruction.operands)))
+        if instruction.opcode in JUMPS or named & awaited:
+            waiting, awaited = 0, set()
+        if instruction.opcode == "LDG":
+            found = access(instruction)
+            assert found
+            first = int(instruction.operands[0].removeprefix("R"))
+            awaited |= {f"R{first + i}" for i in range(found.bytes // 4)}
+            waiting += 1
+            most = max(most, waiting)
     return most
 
 

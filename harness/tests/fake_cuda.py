@@ -59,13 +59,16 @@ class FakeRuntime:
         self.deviceSynchronize()
         ctypes.memmove(target, source, size)
 
+    def memcpyAsync(self, target: int, source: int, size: int, kind: int, stream: int) -> None:
+        self.memcpy(target, source, size, kind)
+
     def deviceSetLimit(self, limit: int, value: int) -> None:
         self.limits[limit] = value
 
     def getDeviceProperties(self, index: int) -> dict[str, Any]:
         numbers = {"major": 9, "minor": 0, "multiProcessorCount": 132, "l2CacheSize": 16 << 10}
         limits = {"maxThreadsPerBlock": 1024, "sharedMemPerBlockOptin": 232_448}
-        return {"name": b"NVIDIA H200", **numbers, **limits}
+        return {"name": b"NVIDIA H200", "totalGlobalMem": 150 << 30, **numbers, **limits}
 
     def deviceGetPCIBusId(self, index: int) -> str:
         return "0000:00:06.0"

@@ -27,6 +27,7 @@ class FakeGPU:
 
     architecture = "sm_90"
     multiprocessors = 132
+    bulk_copies = True
     clock = "cupti"
     peak_bandwidth = 4.8e12
 
@@ -38,6 +39,10 @@ class FakeGPU:
 
     def put(self, values: NDArray[Any]) -> Array:
         """Not needed: workloads here have no arrays."""
+        raise NotImplementedError
+
+    def repeat(self, values: NDArray[Any], size: int) -> Array:
+        """Not needed either."""
         raise NotImplementedError
 
     def empty(self, size: int, dtype: DTypeLike) -> Array:

@@ -98,6 +98,7 @@ class EmulatedDevice:
         self.name = f"emulated {architecture}"
         self.architecture = architecture
         self.multiprocessors = multiprocessors
+        self.bulk_copies = False
         self._step_limit = step_limit
         self._memory = GlobalMemory()
         self._counters: Counters | None = None
@@ -107,6 +108,10 @@ class EmulatedDevice:
         array = self.empty(values.size, values.dtype)
         array.values[:] = values.reshape(-1)
         return EmulatedArray(array._allocation, array.values.reshape(values.shape))
+
+    def repeat(self, values: NDArray[Any], size: int) -> EmulatedArray:
+        """Return `size` elements in emulated memory: `values`, again and again."""
+        return self.put(np.resize(values, size))
 
     def empty(self, size: int, dtype: DTypeLike) -> EmulatedArray:
         """Allocate `size` elements filled with 0xFF bytes: NaN, or -1."""

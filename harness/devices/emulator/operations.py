@@ -129,6 +129,10 @@ def fence(machine: Machine, instruction: Instruction, lanes: Lanes) -> None:
     """Do nothing: here every access is seen by all at once."""
 
 
+def prefetch(machine: Machine, instruction: Instruction, lanes: Lanes) -> None:
+    """Do nothing: there is no cache, and an address out of bounds is no fault here either."""
+
+
 def branch(machine: Machine, instruction: Instruction, lanes: Lanes) -> None:
     """Send the lanes whose guard held to the label; the others fall through."""
     label = instruction.operands[0]
@@ -162,6 +166,7 @@ OPERATIONS: Final[dict[str, tuple[Handler, tuple[frozenset[str], ...]]]] = {
     "atom": (atomic, (*RELAXED, SPACE, frozenset(ATOMICS))),
     "red": (atomic, (*RELAXED, SPACE, frozenset(ATOMICS))),
     "membar": (fence, (frozenset({"gl", "cta", "sys"}),)),
+    "prefetch": (prefetch, (frozenset({"global"}), frozenset({"L1", "L2"}))),
     "bra": (branch, (frozenset({"", "uni"}),)),
     "ret": (leave, ()),
     "exit": (leave, ()),

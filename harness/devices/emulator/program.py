@@ -22,7 +22,7 @@ WORD: Final = 4  # bytes
 # Directives that ask nothing of a launch but a size of the block. Clusters do.
 LIMITS: Final = frozenset({"maxntid", "reqntid", "minnctapersm", "maxnreg"})
 # Opcodes whose first operand is read, not written.
-NO_TARGET: Final = frozenset({"st", "red", "bra", "bar", "membar", "ret", "exit"})
+NO_TARGET: Final = frozenset({"st", "red", "bra", "bar", "membar", "prefetch", "ret", "exit"})
 
 
 class Program:

@@ -35,6 +35,7 @@ BODIES: Final[list[tuple[str, str, list[list[Any]], list[Any]]]] = [
     ("mov.u32 %d, 7; @%a ret;", "pred -> u32", [[1, 0]], [2**32 - 1, 7]),
     ("mov.u32 %d, 1; @%a bra $to; mov.u32 %d, 2; $to:", "pred -> u32", [[0, 1]], [2, 1]),
     ("bra.uni $to; mov.u32 %a, 9; $to: mov.u32 %d, %a;", "u32 -> u32", [[4]], [4]),
+    ("prefetch.global.L2 [%a]; mov.u32 %d, %a;", "u32 -> u32", [[4]], [4]),
     ("membar.gl; membar.cta; membar.sys; mov.u32 %d, %a;", "u32 -> u32", [[4]], [4]),
     ("bar.sync 0; bar.warp.sync 0xf; mov.u32 %d, %a;", "u32 -> u32", [[1, 2, 3, 4]], [1, 2, 3, 4]),
     ("activemask.b32 %d;", "u32 -> u32", [[0] * 3], [7] * 3),
