@@ -190,8 +190,8 @@ def reduce_sum(device: Device, x: Array, element: str | None = None) -> float | 
     ArgumentError
         x is not contiguous one-dimensional device memory of a known type.
     """
-    name = element_of(x, element)
-    return sum_by(device, x, name, best(device, vector_size(ANY, x), ELEMENTS[name]))
+    size, name = vector_size(ANY, x), element_of(x, element)
+    return sum_by(device, x, name, best(device, size, ELEMENTS[name]))
 
 
 def sum_by(device: Device, x: Array, element: str, shape: Shape) -> float | int:

@@ -1,0 +1,339 @@
+"""Past the ladder: sums at the limit of the memory, of any size and type, the same bits every time.
+
+V7 has one load under way, and an address that all blocks contend for. V8 has eight loads, V9 a
+place for each block's sum, V10 no registers that wait; what remains is the memory, and for few
+elements its latency.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from harness.devices import Device
+from harness.devices.arguments import ArgumentError
+from harness.devices.disassembly import DisassemblerMissing
+from harness.models.counting import loads_under_way
+from harness.strategies import Floats, boundary_sizes, floats
+from harness.workloads import limit
+from harness.workloads.limit import (
+    ELEMENTS,
+    TILES,
+    V10,
+    RungMissing,
+    Shape,
+    Sum,
+    best,
+    element_of,
+    error_bound,
+    height,
+    launch_of,
+    peak,
+    reduce_sum,
+    streaming,
+    sum_by,
+)
+from harness.workloads.peers import LIBRARIES, Peer, missing
+from harness.workloads.reduction import Reduction
+
+GIB: Final = 1 << 30
+EVERY_SIZE: Final = (
+    *(1, 1 << 10, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30),
+    *((1 << 31) + 7, (1 << 32) + 3),
+)
+SMALL: Final = (
+    Shape("reduce_tile", 64, 2),
+    Shape("reduce_v8", 32, 4, per_sm=1),
+    Shape("reduce_v9", 64, 3, per_sm=1),
+    Shape("reduce_v10", 32, per_sm=1, stages=2, chunk=1024),
+)
+
+
+def shapes(device: Device) -> Iterator[Shape]:
+    """Small shapes of every rung that the device can run, so that few elements go around often."""
+    return (shape for shape in SMALL if device.bulk_copies or not shape.stages)
+
+
+def stored(values: np.ndarray[Any, Any], element: str) -> np.ndarray[Any, Any]:
+    """Whole numbers up to 2^8 as an array of the type; bfloat16 as its bits."""
+    if element != "bfloat16":
+        return values.astype(ELEMENTS[element].stored)
+    return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+def test_every_rung_sums_every_type_from_any_start(device: Device, element: str) -> None:
+    """Whole numbers add without rounding; a view may begin and end off the 16 bytes of a load."""
+
+    @given(
+        size=st.sampled_from(boundary_sizes(512, 1 << 14)), start=st.integers(0, 8), data=st.data()
+    )
+    def sums(size: int, start: int, data: st.DataObject) -> None:
+        shape = data.draw(st.sampled_from(list(shapes(device))))
+        values = np.arange(size + start) % 11 - 5
+        x = device.put(stored(values, element))[start:]
+        assert sum_by(device, x, element, shape) == values[start:].sum()
+
+    sums()
+
+
+def test_any_float32_is_summed_within_the_bound(device: Device) -> None:
+    """Values that cancel, differ in size, are subnormal or no numbers; V8 alone flushes subnormals.
+
+    NaN, or infinities of both signs, give NaN; infinities of one sign give that infinity.
+    """
+
+    @given(x=floats(128, 1 << 14), data=st.data())
+    @example(x=Floats("infinite", 0, 1000), data=None)
+    @example(x=Floats("absorbing", 0, 1 << 13), data=None)
+    def sums(x: Floats, data: st.DataObject | None) -> None:
+        ours = [shape for shape in shapes(device) if shape.slotted]
+        shape = data.draw(st.sampled_from(ours)) if data else ours[-1]
+        values = x.array()
+        assert_sum(device, values, sum_by(device, device.put(values), "float32", shape), shape)
+
+    sums()
+
+
+def assert_sum(device: Device, x: np.ndarray[Any, Any], found: float, shape: Shape) -> None:
+    """Hold a float32 sum against the exact one."""
+    wide = x.astype(np.float64)
+    special = wide[~np.isfinite(wide)]
+    if special.size:
+        expected = special[0] if (special == special[0]).all() else math.nan
+        np.testing.assert_equal(found, expected)
+        return
+    magnitude = math.fsum(np.abs(wide))
+    error = abs(found - math.fsum(wide))
+    assert error <= error_bound(device, len(x), "float32", shape, magnitude)
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+def test_the_launcher_changes_rungs_without_losing_an_element(device: Device, element: str) -> None:
+    """On both sides of every size at which it takes another shape, from any start."""
+    wide = ELEMENTS[element].stored.itemsize
+    sizes = {0, 1, 32, 33, *(most // wide + d for most, _ in TILES[:5] for d in (-1, 0, 1))}
+    values = np.arange(max(sizes) + 1) % 11 - 5
+    everything = device.put(stored(values, element))
+    for size in sorted(sizes):
+        for start in (0, 1):
+            found = reduce_sum(device, everything[start : start + size], element)
+            assert found == values[start : start + size].sum(), f"{size} elements from {start}"
+
+
+def test_more_than_all_tiles_are_streamed(device: Device) -> None:
+    """Past 64 MiB the grid no longer grows: blocks go around, and the last tile is ragged."""
+    n = (1 << 24) + 4093
+    x, total = limit.whole_numbers(device, "float32", n)
+    assert best(device, n, ELEMENTS["float32"]).per_sm
+    assert reduce_sum(device, x) == total
+
+
+def test_a_launch_leaves_its_slots_empty(device: Device) -> None:
+    """The next launch waits for sums, not for what the last one left."""
+    for shape in shapes(device):
+        if shape.slotted:
+            x, out = device.put(np.ones(5000, np.float32)), device.empty(1, np.float32)
+            launch = launch_of(device, x, out, "float32", shape)
+            for _ in range(2):
+                launch.on(device)
+                assert device.get(out)[0] == 5000
+            slots = device.get(launch.arguments[2])
+            assert launch.grid > 1
+            assert not slots.any()
+
+
+def test_the_check_of_a_timed_sum_sees_one_lost_element(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its inputs are whole numbers and none is 0, so that it can ask for the exact sum."""
+    launch = Sum(1 << 12).prepare(device)
+    launch.check()
+    monkeypatch.setattr(limit, "sum_by", lambda on, x, *rest: sum_by(on, x[:-1], *rest))
+    with pytest.raises(AssertionError, match="the sum is exactly"):
+        launch.check()
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+def test_timed_numbers_repeat_with_a_known_sum(device: Device, element: str) -> None:
+    """They sum to 0 over each period, so that no partial sum grows with n."""
+    x, total = limit.whole_numbers(device, element, 1000)
+    values = device.get(x)
+    if element == "bfloat16":
+        values = (values.astype(np.uint32) << 16).view(np.float32)
+    assert values.sum(dtype=np.float64) == total
+    assert np.abs(values).min() == 1
+    assert np.abs(values).max() == 16
+
+
+def test_what_no_rung_adds_is_refused_by_name(device: Device) -> None:
+    """A kernel would read the wrong bits without a word."""
+    values = np.arange(64)
+    refused: dict[str, tuple[Any, str | None]] = {
+        "x holds int64: reduce_sum adds float32, float64": (device.put(values), None),
+        "x holds uint16: .* in uint16, with element='bfloat16'": (
+            device.put(values.astype(np.uint16)),
+            None,
+        ),
+        "x holds float32, and 'float16' is stored as float16": (
+            device.put(values.astype(np.float32)),
+            "float16",
+        ),
+        "'float8' is stored as nothing here": (device.put(values.astype(np.float32)), "float8"),
+        "pass one dimension": (device.put(values.astype(np.float32).reshape(8, 8)), None),
+        "strides": (device.put(values.astype(np.float32))[::2], None),
+        "ndarray": (values.astype(np.float32), None),
+    }
+    for message, (x, element) in refused.items():
+        with pytest.raises(ArgumentError, match=message):
+            reduce_sum(device, x, element)
+    assert element_of(device.put(values.astype(np.float64))) == "float64"
+
+
+def test_without_bulk_copies_v10_names_v9(emulator: Any) -> None:
+    """They came with sm_90; the emulated device has none."""
+    x = emulator.put(np.ones(64, np.float32))
+    with pytest.raises(RungMissing, match=r"from sm_90 on and emulated .* has not: take .*v9"):
+        sum_by(emulator, x, "float32", V10)
+    assert best(emulator, 1 << 28, ELEMENTS["float32"]).rung == "reduce_v9"
+
+
+V7: Final = Reduction("reduce_v7")
+V8, V9 = Sum(1 << 26, rung="reduce_v8"), Sum(1 << 26, rung="reduce_v9")
+V8_CROWDED: Final = Sum(1 << 26, rung="reduce_v8", changes=(("resident", 4),))
+FEW_THREADS: Final = Sum(1 << 28, rung="reduce_v10", changes=(("block", 128),))
+V9_LARGE: Final = Sum(1 << 28, rung="reduce_v9")
+
+
+@pytest.mark.claim("beyond.v8-over-v7", "loads that wait for none of their kind take V8 past V7")
+def test_v8_has_eight_loads_under_way(claim: Any, emulator: Any) -> None:
+    """V8 adds eight float4 a trip, and the assembler keeps their loads together.
+
+    Told to leave registers for four blocks an SM, twice as many as there are, it takes the same
+    loads a few at a time: more threads, less under way, and slower.
+    """
+    v8, crowded = (s.shape(emulator).compiled(ELEMENTS["float32"]) for s in (V8, V8_CROWDED))
+    try:
+        together = [loads_under_way(k, "sm_90") for k in (V7.kernel, v8, crowded)]
+        claim.counted("loads under way: V7, V8, V8 for four blocks", together, [1, 8, 3], "sm_90")
+    except DisassemblerMissing as no_tool:
+        claim.note(str(no_tool))
+    claim.timed("V7 / V8", V7, V8, at_least=1.01)
+    claim.cause("V8 for four blocks / V8", V8_CROWDED, V8, at_least=1.01)
+
+
+@pytest.mark.claim("beyond.deterministic", "a sum without atomics has the same bits every time")
+def test_v9_gives_the_same_bits_and_costs_nearly_nothing(
+    claim: Any, device: Device, emulator: Any
+) -> None:
+    """Blocks may end in any order: each leaves its sum in its slot, and one adds slot by slot.
+
+    On a GPU V7's atomics land in any order, and so its last bits differ from run to run.
+    """
+    n = 1 << 22
+    x = np.random.default_rng(1).uniform(-1, 1, n).astype(np.float32)
+    for rung, expected in (("reduce_v8", 2 * emulator.multiprocessors), ("reduce_v9", 0)):
+        small = emulator.put(x[: 1 << 16])
+        shape = streaming(rung, emulator.architecture)
+        counters = emulator.count(lambda on=small, by=shape: sum_by(emulator, on, "float32", by))
+        found = sum(counters.atomics.values())
+        claim.counted(f"atomics of {rung.removeprefix('reduce_').upper()}", found, expected)
+    array, shape = device.put(x), streaming("reduce_v9", device.architecture)
+    runs = 100 if getattr(device, "clock", None) else 2
+    bits = {np.float32(sum_by(device, array, "float32", shape)).tobytes() for _ in range(runs)}
+    claim.counted(f"different sums of V9 in {runs} runs", len(bits), 1, device.name, decisive=True)
+    claim.timed("V9 / V8", V9, V8, at_most=1.02)
+
+
+@pytest.mark.claim("beyond.bulk-copies", "bulk copies fill the memory with 4 warps an SM")
+def test_bytes_in_flight_need_no_threads(claim: Any, emulator: Any) -> None:
+    """V10 with 128 threads an SM against V9 with 1024: as many bytes under way, as fast.
+
+    What fills the memory is neither occupancy nor registers: it is bytes in flight.
+    """
+    few, many = FEW_THREADS.shape(emulator), V9_LARGE.shape(emulator)
+    threads = [shape.block * shape.per_sm for shape in (few, many)]
+    claim.counted("threads an SM, V10 and V9", threads, [128, 1024], "arithmetic")
+    in_flight = [shape.in_flight // 1024 for shape in (few, many)]
+    claim.counted("KiB in flight an SM, V10 and V9", in_flight, [128, 128], "arithmetic")
+    claim.timed("V9 / V10 with 128 threads an SM", V9_LARGE, FEW_THREADS, at_least=0.98)
+
+
+@pytest.mark.claim("beyond.limit", "a sum of 2^30 floats takes as long as the memory must")
+def test_the_sum_is_bound_by_nothing_but_the_memory(claim: Any) -> None:
+    """Of the peak a DRAM spends a few hundredths on refreshing itself and on opening rows.
+
+    2^26 floats take 57 us; the launch, the first load and the last sum take 3 more.
+    """
+    for power, share in ((30, 0.95), (26, 0.88)):
+        n = 1 << power
+        claim.timed(
+            f"share of the peak, n = 2^{power}",
+            peak(n),
+            Sum(n),
+            at_least=share,
+            decisive=power == 30,
+        )
+
+
+@pytest.mark.claim("beyond.types", "every type is summed at the limit of the memory")
+def test_a_gibibyte_of_any_type_takes_as_long(claim: Any) -> None:
+    """Converting and adding eight float16 a load is far from the arithmetic's limit."""
+    for name, element in ELEMENTS.items():
+        n = GIB // element.stored.itemsize
+        claim.timed(
+            f"share of the peak, 1 GiB of {name}", peak(n, name), Sum(n, name), at_least=0.93
+        )
+
+
+@pytest.mark.claim("beyond.every-size", "no library sums any number of floats faster")
+def test_no_peer_is_faster_at_any_size(claim: Any, device: Device) -> None:
+    """Same run, same clock, same cold L2; a library's time is that of all that it queues."""
+    live = getattr(device, "clock", None)
+    asked = [name for name in LIBRARIES if not (live and missing(name))]
+    for name in LIBRARIES.keys() - asked:
+        claim.note(f"not held against {name}: {missing(name)}")
+    most = getattr(device, "memory_bytes", math.inf) / 3
+    for n in EVERY_SIZE:
+        if 4 * n > most:
+            claim.note(f"{n} floats do not fit in this GPU's memory beside the libraries")
+            continue
+        for name in asked:
+            claim.timed(f"{name} / reduce_sum, n = {n}", Peer(name, n), Sum(n), at_least=1)
+
+
+@pytest.mark.claim("beyond.accuracy", "the error stays below that of a tree of the same height")
+def test_the_error_is_within_the_bound_of_its_height(claim: Any, emulator: Any) -> None:
+    """gamma_h times the sum of magnitudes; h grows with the elements a thread adds, not with n.
+
+    V1 adds all n to one float: at n = 2^32 its bound is past the sum itself.
+    """
+    x = np.random.default_rng(2).uniform(0, 1, 1 << 20).astype(np.float32)
+    found, exact = reduce_sum(emulator, emulator.put(x)), math.fsum(x)
+    shape = best(emulator, x.size, ELEMENTS["float32"])
+    bound = error_bound(emulator, x.size, "float32", shape, exact)
+    claim.counted("the error at n = 2^20 is within the bound", abs(found - exact) <= bound, True)
+    n = (1 << 32) + 3
+    additions = height(emulator, n, "float32", V10)
+    claim.counted("additions an element goes through at most", additions < n / 2**19, True)
+    what = "the bound at n = 2^32 is below a thousandth of the sum of magnitudes"
+    claim.counted(what, error_bound(emulator, n, "float32", V10, 1.0) < 1e-3, True, "arithmetic")
+
+
+TIMED: Final = (
+    *(Sum(1), Sum(1 << 20), Sum(1 << 26), Sum(1 << 30)),
+    *(V8, V8_CROWDED, V9, V9_LARGE, FEW_THREADS),
+)
+
+
+@pytest.mark.parametrize("workload", TIMED, ids=lambda w: w.name.replace(" ", "-"))
+@pytest.mark.benchmark(group="past the ladder")
+def test_sums_at_the_limit_are_timed(bench: Any, workload: Sum) -> None:
+    """A row of the benchmark table for each."""
+    bench(workload)
