@@ -1,6 +1,7 @@
-"""Launches drawn at random, to hold counts of instructions against the hardware's.
+"""Launches to hold counts of instructions against the hardware's: drawn at random, and five fixed.
 
-Sizes lie where a launch changes shape: few and many blocks, ragged warps, loops that end anywhere.
+The lanes of the fixed ones part over and over, those of the others at an edge at most. Drawn sizes
+lie where a launch changes shape: few and many blocks, ragged warps, loops that end anywhere.
 What the arrays hold decides no branch here, so they hold zeros.
 """
 
@@ -21,6 +22,7 @@ BLOCKS: Final = (32, 64, 128, 256, 512, 1024)
 LARGEST: Final = 1 << 24  # elements
 THREADS: Final = 1 << 18  # of a launch without bounds
 RECORD: Final = 20  # floats of one Coefficients
+PARTING: Final = "divergence"  # the source of kernels whose lanes part
 
 COUNTERFACTUALS: Final[tuple[tuple[str, dict[str, int]], ...]] = (
     ("reduce_v2", {"MASK": 1}),
@@ -77,6 +79,24 @@ class Draw:
     def counted(self) -> tuple[Any, ...]:
         """The arguments for a count, which follows no pointer."""
         return self.scalars(tuple(0 if isinstance(a, Zeros) else a for a in self.arguments))
+
+
+def _divergent(name: str, grid: int, block: int, *scalars: int) -> Draw:
+    return Draw(kernel(PARTING, name), grid, block, (Zeros("u4", grid * block), *scalars))
+
+
+DIVERGENT: Final = (
+    _divergent("nested_loops", 3, 96),
+    _divergent("break_continue", 3, 128, 12),
+    _divergent("call", 2, 64),
+    _divergent("early_return", 2, 100),
+    _divergent("uneven_stride", 7, 256, 3000),
+)
+
+
+def launches(seed: int, number: int) -> list[Draw]:
+    """Return the five whose lanes part, then `number` drawn ones."""
+    return [*DIVERGENT, *draw(seed, number)]
 
 
 Random = np.random.Generator

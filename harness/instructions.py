@@ -1,4 +1,4 @@
-"""Executed instructions: what a GPU counted of launches drawn at random, and what we count.
+"""Executed instructions: what a GPU counted of launches fixed and drawn, and what we count.
 
 A count is a property of the machine code, so a record names it: by NVRTC's version and by the
 SHA-256 of each entry's code. It also holds what `count_sass` said where the code was made. Whoever
@@ -20,11 +20,15 @@ from harness.baselines import ROOT
 from harness.devices.disassembly import DisassemblerMissing, SassError
 from harness.devices.emulator import EmulatedDevice
 from harness.devices.emulator.sass.cubin import digest
-from harness.draws import Draw, Zeros, draw
+from harness.draws import PARTING, Draw, Zeros, launches
 from kernels import compile_kernel, kernel
 
 FILE: Final = "instructions.json"
 EXECUTED: Final = "smsp__inst_executed.sum"
+NONE_PARTED: Final = (
+    "no kernel whose lanes part was held against this GPU's counter yet: record it anew with "
+    "`python -m harness.profiler --random 40`"
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,16 @@ class Record:
     compiler: tuple[int, int]
     launches: tuple[Measured, ...]
 
+    @property
+    def divergent(self) -> tuple[Measured, ...]:
+        """The launches of kernels whose lanes part; none if the record is older than they are."""
+        return tuple(each for each in self.launches if each.launch.kernel.source == PARTING)
+
+    @property
+    def drawn(self) -> tuple[Measured, ...]:
+        """The other launches."""
+        return tuple(each for each in self.launches if each.launch.kernel.source != PARTING)
+
 
 def identify() -> dict[str, Any]:
     """Name the GPU, its driver and its architecture."""
@@ -67,12 +81,12 @@ def identify() -> dict[str, Any]:
     return {"device": device.name, "driver": driver, "architecture": device.architecture}
 
 
-def run(launches: Sequence[Draw]) -> None:
+def run(chosen: Sequence[Draw]) -> None:
     """Run every launch once, for a profiler to watch."""
     from harness.devices.cuda import CudaDevice
 
     device = CudaDevice()
-    for each in launches:
+    for each in chosen:
         each.prepare(device).on(device)
 
 
@@ -84,9 +98,9 @@ def main(
     profile: Callable[..., list[dict[str, float]]],
     child: Callable[..., str],
 ) -> dict[str, Any] | None:
-    """Return the record of `options.random` launches, or be one of the processes this starts."""
+    """Return the record of `options.random` drawn launches, or be a process that this starts."""
     if options.launch:
-        run(draw(options.seed, options.random))
+        run(launches(options.seed, options.random))
     elif options.identify:
         print(json.dumps(identify()))
     else:
@@ -97,14 +111,14 @@ def main(
 
 
 def document(seed: int, number: int, gpu: dict[str, Any], profile: Profile) -> dict[str, Any]:
-    """Profile `number` launches and return the record: the hardware's counts and ours."""
-    launches = draw(seed, number)
-    counters = profile([each.kernel.name for each in launches], [EXECUTED], 1)
-    compiler = compile_kernel(launches[0].kernel, gpu["architecture"]).compiler
+    """Profile `number` drawn launches and the fixed ones; return the hardware's counts and ours."""
+    chosen = launches(seed, number)
+    counters = profile([each.kernel.name for each in chosen], [EXECUTED], 1)
+    compiler = compile_kernel(chosen[0].kernel, gpu["architecture"]).compiler
     today = datetime.now(UTC).date().isoformat()
     measured = [
         _entry(each, gpu["architecture"], int(found[EXECUTED]))
-        for each, found in zip(launches, counters, strict=True)
+        for each, found in zip(chosen, counters, strict=True)
     ]
     return {**gpu, "date": today, "nvrtc": list(compiler), "seed": seed, "launches": measured}
 
@@ -159,10 +173,10 @@ def read(path: Path) -> Record:
     """
     try:
         found = json.loads(path.read_text("utf-8"))
-        launches = tuple(_measured(each) for each in found["launches"])
+        measured = tuple(_measured(each) for each in found["launches"])
         label = f"{found['device']}, {found['date']}, Nsight Compute"
         major, minor = found["nvrtc"]
-        return Record(label, found["architecture"], (major, minor), launches)
+        return Record(label, found["architecture"], (major, minor), measured)
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{path} is damaged ({error!r}): restore it with git, or record it anew with "

@@ -5,7 +5,8 @@
 
 The first writes baselines/<gpu>/profiler.json: ours, the profiler's, then ours again, each in a
 process of its own on the same GPU, since CUPTI serves one subscriber at a time. The second counts
-the instructions of launches drawn at random, into baselines/<gpu>/instructions.json.
+the instructions of launches drawn at random, and of five whose lanes part, into
+baselines/<gpu>/instructions.json.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from harness import instructions
 from harness.devices.disassembly import DisassemblerMissing, nvdisasm
 from harness.devices.emulator.sass.ladder import BLOCK, PERSISTENT, ladder, published
 from harness.profiles import stored
@@ -77,6 +78,17 @@ def as_the_hardware_counts(claim: Any) -> None:
             claim.counted(f"instructions of {rung}, n = 2^26", counted, measured, profile.label)
 
 
+def as_the_hardware_counts_lanes_that_part(claim: Any) -> None:
+    """Five kernels whose lanes part, as counted where their code was made."""
+    for record in instructions.stored():
+        if not record.divergent:
+            claim.note(f"{record.label}: {instructions.NONE_PARTED}")
+        for each in record.divergent:
+            if each.counted is not None:
+                what = f"instructions of {each.launch.name}"
+                claim.counted(what, each.counted, each.executed, record.label)
+
+
 @pytest.mark.claim(
     "reduce.warp-instructions",
     "the table's instructions belong to its times",
@@ -106,3 +118,4 @@ def test_the_instruction_column_is_of_another_size_than_the_times(claim: Any) ->
     few = column["reduce_v7"] < found["LDG"] + found["FADD"] - found["SHFL"]
     claim.counted("the column has too few instructions for V7's trips", few, True, "sm_80")
     as_the_hardware_counts(claim)
+    as_the_hardware_counts_lanes_that_part(claim)

@@ -1,23 +1,26 @@
-"""README's table: one line a claim, from the last run.
+"""README's lists: a line a claim, from the last run, and a line a record of executed instructions.
 
     python -m harness.report.readme
 
-puts what build/claims.json says between the two marks in README.md.
+puts what build/claims.json and the records of baselines/ say between their marks in README.md.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from harness.instructions import NONE_PARTED, Measured, Record, stored
 from harness.report.ledger import Ledger, Row, finding, instead
 from harness.report.markdown import cell
 from harness.report.terminal import decisive
 
 ROOT: Final = Path(__file__).parents[2]
 TABLE: Final = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->)", re.DOTALL)
+EXECUTED: Final = re.compile(r"(<!-- executed -->\n).*?(<!-- /executed -->)", re.DOTALL)
 FIRST: Final = "run `tox -e claims` without a selection first"
 HEAD: Final = "| claim | the seminar says | verdict | decisive evidence |\n|---|---|---|---|\n"
 
@@ -37,6 +40,21 @@ def _line(row: Row) -> str:
         says += f"<br>*instead: {cell(instead(row))}*"
     evidence = "".join(cell(finding(each)) for each in decisive(row["evidence"])[:1])
     return f"| `{row['id']}` | {says} | {row['verdict']} | {evidence} |\n"
+
+
+def executed(records: Iterable[Record]) -> str:
+    """Return how many launches of each record the hardware counted as we do."""
+    return "".join(map(_held, records))
+
+
+def _held(record: Record) -> str:
+    parted = ", ".join(f"`{each.launch.name}` {each.executed:,}" for each in record.divergent)
+    five = f"{_equal(record.divergent)} whose lanes part: {parted}" if parted else NONE_PARTED
+    return f"- {record.label}: {_equal(record.drawn)} launches drawn at random; {five}\n"
+
+
+def _equal(launches: Sequence[Measured]) -> str:
+    return f"{sum(each.counted == each.executed for each in launches)} of {len(launches)}"
 
 
 def whole(path: Path) -> Any:
@@ -61,7 +79,10 @@ def main() -> None:
     table = summary(Ledger(document["device"], document["claims"]))
     readme = ROOT / "README.md"
     text = readme.read_text("utf-8")
-    readme.write_text(TABLE.sub(lambda match: match[1] + table + match[2], text), "utf-8")
+    held = executed(stored())
+    text = TABLE.sub(lambda match: match[1] + table + match[2], text)
+    text = EXECUTED.sub(lambda match: match[1] + held + match[2], text)
+    readme.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

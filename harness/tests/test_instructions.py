@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from harness.draws import VARIANTS, Zeros, draw
+from harness.devices.emulator.sass.tests.merging import merged
+from harness.draws import DIVERGENT, VARIANTS, Zeros, draw, launches
 from harness.instructions import (
     EXECUTED,
     FILE,
+    NONE_PARTED,
     Measured,
     Record,
     code,
@@ -27,6 +30,7 @@ from kernels import compile_kernel
 
 GPU: Final = {"device": "NVIDIA H200", "driver": "580.159.04", "architecture": "sm_90"}
 RECORDED: Final = [(record, each) for record in stored() for each in record.launches]
+BY_GPU: Final = pytest.mark.parametrize("record", stored(), ids=lambda record: record.label)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +52,36 @@ def test_the_count_is_what_the_hardware_counted(record: Record, measured: Measur
     assert count(measured.launch, record.architecture) == measured.executed
 
 
+@BY_GPU
+def test_launches_whose_lanes_part_are_counted_as_the_hardware_counted(record: Record) -> None:
+    """As counted where the code was made; all that the record has of them."""
+    if not record.divergent:
+        pytest.skip(f"{record.label}: {NONE_PARTED}")
+    if uncounted := [each.launch.name for each in record.divergent if each.counted is None]:
+        pytest.skip(f"{record.label} could not count {', '.join(uncounted)} where it ran")
+    for each in record.divergent:
+        assert each.counted == each.executed, each.launch.name
+
+
+@BY_GPU
+def test_the_hardware_decides_against_merging_lanes_at_one_place(record: Record) -> None:
+    """Where the two rules differ on code that is made here as well, it counted by ours."""
+    architecture, deciding = record.architecture, 0
+    for each in record.launches:
+        if code(each.launch, architecture) == each.code:
+            ours, other = (count(each.launch, architecture), merged(each.launch, architecture))
+            assert each.executed == ours, each.launch.name
+            deciding += other.total != ours
+    if not deciding:
+        pytest.skip(f"no code of {record.label} that is made here tells the two rules apart")
+
+
 def honest(functions: Sequence[str], metrics: Sequence[str], each: int) -> list[dict[str, float]]:
     """A GPU that counts as we do."""
     assert (list(metrics), each) == ([EXECUTED], 1)
-    launches = draw(7, len(functions))
-    assert [launch.kernel.name for launch in launches] == list(functions)
-    return [{EXECUTED: float(count(launch, "sm_90"))} for launch in launches]
+    chosen = launches(7, len(functions) - len(DIVERGENT))
+    assert [launch.kernel.name for launch in chosen] == list(functions)
+    return [{EXECUTED: float(count(launch, "sm_90"))} for launch in chosen]
 
 
 def test_a_record_says_all_that_it_takes_to_count_again(tmp_path: Path) -> None:
@@ -63,9 +91,42 @@ def test_a_record_says_all_that_it_takes_to_count_again(tmp_path: Path) -> None:
     (record,) = stored(tmp_path)
     assert path.name == FILE
     assert record.architecture == "sm_90"
-    assert [each.launch for each in record.launches] == draw(7, 3)
+    assert [each.launch for each in record.launches] == [*DIVERGENT, *draw(7, 3)]
     for each in record.launches:
         test_the_count_is_what_the_hardware_counted(record, each)
+    assert len(record.divergent) == len(DIVERGENT)
+    test_launches_whose_lanes_part_are_counted_as_the_hardware_counted(record)
+    test_the_hardware_decides_against_merging_lanes_at_one_place(record)
+
+
+def merging(functions: Sequence[str], metrics: Sequence[str], each: int) -> list[dict[str, float]]:
+    """A GPU that merges lanes at one place."""
+    chosen = launches(7, len(functions) - len(DIVERGENT))
+    return [{EXECUTED: float(merged(launch, "sm_90").total)} for launch in chosen]
+
+
+def test_a_gpu_with_the_other_rule_would_be_found_out(tmp_path: Path) -> None:
+    """Neither test passes its record."""
+    write(document(7, 0, GPU, merging), tmp_path / "another-gpu", FILE)
+    (record,) = stored(tmp_path)
+    for test in (
+        test_launches_whose_lanes_part_are_counted_as_the_hardware_counted,
+        test_the_hardware_decides_against_merging_lanes_at_one_place,
+    ):
+        with pytest.raises(AssertionError, match="nested_loops"):
+            test(record)
+
+
+def test_a_record_without_the_five_is_read_and_said_to_lack_them(tmp_path: Path) -> None:
+    """Those that were made before they were there."""
+    found = document(7, 3, GPU, honest)
+    found["launches"] = found["launches"][len(DIVERGENT) :]
+    write(found, tmp_path / "nvidia-h200", FILE)
+    (record,) = stored(tmp_path)
+    assert [each.launch for each in record.launches] == draw(7, 3)
+    assert record.divergent == ()
+    with pytest.raises(pytest.skip.Exception, match=re.escape(NONE_PARTED)):
+        test_launches_whose_lanes_part_are_counted_as_the_hardware_counted(record)
 
 
 def test_another_count_fails_and_other_code_is_not_compared() -> None:
@@ -92,15 +153,15 @@ def test_a_damaged_record_is_named(tmp_path: Path, text: str) -> None:
 
 def test_draws_repeat_and_cover_every_family() -> None:
     """The ladder is half of them; every array has elements; a launch fits any GPU."""
-    launches = draw(0, 400)
-    assert launches == draw(0, 400) != draw(1, 400)
-    sources = [launch.kernel.source for launch in launches]
+    drawn = draw(0, 400)
+    assert drawn == draw(0, 400) != draw(1, 400)
+    sources = [launch.kernel.source for launch in drawn]
     assert set(sources) == {
         *("reduce_ladder", "coalescing", "axpy", "vector", "little", "unroll", "banks")
     }
     assert 150 < sources.count("reduce_ladder") < 250
-    assert len({each.kernel.defines for each in launches}) > len(VARIANTS)
-    for launch in launches:
+    assert len({each.kernel.defines for each in drawn}) > len(VARIANTS)
+    for launch in drawn:
         arrays: list[Any] = [each for each in launch.arguments if isinstance(each, Zeros)]
         assert all(array.size > 0 for array in arrays)
         assert 1 <= launch.block <= 1024
@@ -128,4 +189,4 @@ def test_the_command_profiles_what_it_drew() -> None:
         ("--random", "2", "--seed", "7"),
     ]
     assert found is not None
-    assert [each["name"] for each in found["launches"]] == [each.name for each in draw(7, 2)]
+    assert [each["name"] for each in found["launches"]] == [each.name for each in launches(7, 2)]

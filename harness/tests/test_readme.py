@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import pytest
 
+from harness.draws import DIVERGENT, draw
+from harness.instructions import NONE_PARTED, Measured, Record, stored
 from harness.ledger import MARK
 from harness.report import readme
 
@@ -28,13 +30,37 @@ def test_every_claim_has_a_row_and_every_row_a_test() -> None:
     )
 
 
+def test_what_the_hardware_counted_is_told_as_recorded() -> None:
+    """A new record shows only once somebody renews the list."""
+    assert readme.executed(stored()) in (ROOT / "README.md").read_text("utf-8"), (
+        "README.md and baselines/*/instructions.json differ: "
+        "run `tox -e claims`, then `python -m harness.report.readme`"
+    )
+
+
+def test_a_record_is_told_by_what_it_holds() -> None:
+    """Drawn launches by their number, those whose lanes part by name; none is hidden."""
+    parted = tuple(Measured(each, 10, 10, "") for each in DIVERGENT[:2])
+    drawn = (*(Measured(each, 5, 5, "") for each in draw(0, 2)), Measured(draw(0, 1)[0], 5, 6, ""))
+    line = readme.executed([Record("a GPU", "sm_90", (13, 0), (*parted, *drawn))])
+    assert line == (
+        "- a GPU: 2 of 3 launches drawn at random; 2 of 2 whose lanes part: "
+        "`nested_loops<<<3, 96>>>()` 10, `break_continue<<<3, 128>>>(12)` 10\n"
+    )
+    line = readme.executed([Record("a GPU", "sm_90", (13, 0), drawn)])
+    assert line == f"- a GPU: 2 of 3 launches drawn at random; {NONE_PARTED}\n"
+
+
 CLAIM: Final[dict[str, Any]] = {"id": "a.b", "section": "a", "says": "says", "published": None}
 FACTS: Final = {"kind": "counted", "device": "sm_90", "clock": None, "interval": None}
 
 
 def checkout(root: Path, **changed: Any) -> None:
     """Write README.md and build/claims.json with one claim."""
-    (root / "README.md").write_text("before\n<!-- claims -->\nold\n<!-- /claims -->\nafter\n")
+    (root / "README.md").write_text(
+        "before\n<!-- claims -->\nold\n<!-- /claims -->\nbetween\n"
+        "<!-- executed -->\nold\n<!-- /executed -->\nafter\n"
+    )
     evidence = [{**FACTS, "what": what, "value": 1, "bound": 1} for what in ("first", "second")]
     row = CLAIM | {"verdict": "holds", "finding": "", "evidence": evidence}
     (root / "build").mkdir()
@@ -50,7 +76,8 @@ def test_the_table_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     text = (tmp_path / "README.md").read_text()
     assert text.startswith("before\n<!-- claims -->\n| claim |")
     assert "| `a.b` | says | holds | first = 1 |" in text
-    assert text.endswith("<!-- /claims -->\nafter\n")
+    assert f"<!-- /claims -->\nbetween\n<!-- executed -->\n{readme.executed(stored())}" in text
+    assert text.endswith("<!-- /executed -->\nafter\n")
 
 
 def test_a_part_of_the_claims_does_not_replace_the_table(

@@ -9,13 +9,14 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from harness.draws import DIVERGENT
 from kernels import Kernel, kernel, parameters
 
 # Of a property over code that must be compiled first: 1,000 by night.
 CASES: Final = 1000 if settings().max_examples >= 500 else 20
 ARCHITECTURES: Final = ("sm_80", "sm_90", "sm_100", "sm_120")
 BLOCKS: Final = (32, 64, 128, 256, 512, 1024)
-HERE: Final = str(Path(__file__).with_suffix("").parent / "divergent")
+BRANCHES: Final = str(Path(__file__).with_name("branches"))
 
 RUNGS: Final = (*(f"reduce_v{i}" for i in range(1, 8)), "reduce_v5_float4")
 VARIANTS: Final = (
@@ -46,6 +47,7 @@ COUNTED: Final = (
         for name in ("naive", "run_time_stride", "compile_time_offset")
     ),
     kernel("roofline", "fma_chain", FMAS=8),
+    *(launch.kernel for launch in DIVERGENT),
     *(kernel("roofline", name, **row) for row in ROWS for name in ("relu", "dot", "gemv")),
 )
 # Kernels with a branch that data decide: a reciprocal or a root has a slow path.
@@ -54,9 +56,9 @@ REFUSED: Final = tuple(
 )
 
 
-def divergent(name: str) -> Kernel:
-    """A kernel of divergent.cu."""
-    return Kernel(HERE, name)
+def branching(name: str) -> Kernel:
+    """A kernel of branches.cu."""
+    return Kernel(BRANCHES, name)
 
 
 def arguments(entry: Kernel, n: int) -> list[Any]:

@@ -18,7 +18,7 @@ from harness.devices.emulator.sass.tests.launches import (
     COUNTED,
     arguments,
     block_of,
-    divergent,
+    branching,
     ladder,
 )
 from harness.strategies import sizes
@@ -26,12 +26,12 @@ from kernels import Kernel
 
 DEVICE: Final = EmulatedDevice()
 LARGEST: Final = 1 << 16
-PARTED: Final = tuple(map(divergent, ("break_continue", "uneven_stride", "divide", "oblique")))
+HARD: Final = tuple(map(branching, ("divide", "oblique")))
 
 
 def kernels() -> st.SearchStrategy[Kernel]:
     """Draw any kernel that can be counted."""
-    return ladder() | st.sampled_from(COUNTED + PARTED)
+    return ladder() | st.sampled_from(COUNTED + HARD)
 
 
 @settings(max_examples=CASES)
@@ -42,7 +42,7 @@ def test_classes_count_what_running_every_block_counts(
     """Over kernel, architecture, block, grid and n, often at an edge."""
     block = block_of(entry, data.draw(st.integers(1, 256), "block"))
     grid = data.draw(st.integers(1, 400), "grid")
-    few = entry.source in ("little", "banks") or entry in PARTED  # here n is a number of trips
+    few = entry.source in ("little", "banks") or entry in HARD  # here n is a number of trips
     n = data.draw(st.integers(1, 100) if few else sizes(block, LARGEST), "n")
     launch = (entry, grid, block, *arguments(entry, n))
     proven = DEVICE.count_sass(*launch, architecture=architecture)
@@ -62,7 +62,7 @@ def test_grids_of_three_dimensions_too(
     architecture: str, grid: tuple[int, ...], block: tuple[int, ...], n: int
 ) -> None:
     """A linear index over a grid and a block of three dimensions, and a comparison of two axes."""
-    launch = (divergent("cube"), grid, block, 0, n)
+    launch = (branching("cube"), grid, block, 0, n)
     proven = DEVICE.count_sass(*launch, architecture=architecture)
     every = DEVICE.count_sass(*launch, architecture=architecture, every_block=True)
     assert proven.by_opcode == every.by_opcode
@@ -137,7 +137,7 @@ def test_few_blocks_stand_for_a_quarter_of_a_million() -> None:
 
 def test_what_no_proof_covers_runs_every_block() -> None:
     """A trip count that is a square of the block's index."""
-    count = DEVICE.count_sass(divergent("oblique"), 30, 64, 0, 500)
+    count = DEVICE.count_sass(branching("oblique"), 30, 64, 0, 500)
     assert count.blocks_run >= 30
 
 
@@ -161,6 +161,6 @@ def test_a_box_is_cut_into_all_of_its_blocks(
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_a_count_names_its_code(architecture: str) -> None:
     """It is a property of source, architecture and compiler."""
-    count = DEVICE.count_sass(divergent("halves"), 1, 32, 0, 0, architecture=architecture)
+    count = DEVICE.count_sass(branching("oblique"), 1, 32, 0, 0, architecture=architecture)
     assert count.architecture == architecture
     assert count.compiler >= (12, 0)

@@ -12,7 +12,7 @@ import pytest
 from harness.devices.arguments import ArgumentError
 from harness.devices.disassembly import SassError
 from harness.devices.emulator import EmulatedDevice, Fault
-from harness.devices.emulator.sass.tests.launches import divergent
+from harness.devices.emulator.sass.tests.launches import branching
 from kernels import kernel
 
 COPY = kernel("coalescing", "copy_offset")
@@ -62,7 +62,7 @@ def test_assumptions_are_said() -> None:
     """A barrier that some threads never reach hangs a GPU; the interpreter finds it."""
     count = DEVICE.count_sass(kernel("reduce_ladder", "reduce_v4", BLOCK=64), 1, 64, 0, 0, 64)
     assert count.assumptions == ("every thread of a block reaches its barriers",)
-    assert DEVICE.count_sass(divergent("halves"), 1, 32, 0, 0).assumptions == ()
+    assert DEVICE.count_sass(branching("oblique"), 1, 32, 0, 0).assumptions == ()
 
 
 def test_a_cubin_without_the_kernel_is_refused() -> None:

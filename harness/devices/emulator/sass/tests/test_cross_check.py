@@ -94,6 +94,8 @@ FAMILIES: Final = (
     small(any_of("banks", "transpose", PAD=1), 16, st.just(256), n=st.just(128)),
     small(any_of("shuffle", "shuffle_xor", "shuffle_down"), 3, WARPS, width=st.just(16)),
     small(any_of("occupancy", "hold", SHARED=4096, VALUES=8), 3, WARPS),
+    small(any_of("divergence", "nested_loops", "break_continue", "early_return", "uneven_stride"),
+          4, ANY_BLOCK, n=N),
     *(fitted(kernel("roofline", name, **row), 4) for row in ROWS for name in ("relu", "dot")),
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from harness.devices.emulator.sass.meanings import Unknown
 from harness.devices.emulator.sass.program import decode
 from harness.devices.emulator.sass.registers import Registers, known
 from harness.devices.emulator.sass.tests.assembly import instructions
-from harness.devices.emulator.sass.tests.launches import ARCHITECTURES, divergent
+from harness.devices.emulator.sass.tests.launches import ARCHITECTURES, branching
 
 ONES: Final = 0xFFFFFFFF
 EDGES: Final = (0, 1, 2, 31, 32, 0x7FFFFFFF, 0x80000000, 0x80000001, ONES - 1, ONES)
@@ -186,7 +186,7 @@ def test_divisions_by_a_number_of_the_launch_are_exact(
     d = data.draw(st.integers(1, 40), "d") * scale + data.draw(st.integers(0, 9), "more")
     n = data.draw(st.integers(0, 30), "n") * d + data.draw(st.integers(0, d), "rest")
     blocks = data.draw(st.integers(1, 12), "blocks")
-    launch = (divergent("divide"), blocks, 1, 0, n, d)
+    launch = (branching("divide"), blocks, 1, 0, n, d)
     count = EmulatedDevice(architecture).count_sass(*launch)
     stores = sum(max(-(-(n - t // d) // d), 0) for t in range(blocks))
     assert count.by_opcode.get("STG", 0) == stores

@@ -6,7 +6,7 @@ import pytest
 
 from harness.devices.emulator import EmulatedDevice, Uncountable
 from harness.devices.emulator.sass.tests.assembly import assemble, total
-from harness.devices.emulator.sass.tests.launches import ARCHITECTURES, divergent
+from harness.devices.emulator.sass.tests.launches import ARCHITECTURES, branching
 from kernels import kernel
 
 
@@ -18,7 +18,18 @@ def test_a_branch_that_data_decide_is_refused_with_the_load(architecture: str) -
         "which depends on data"
     )
     with pytest.raises(Uncountable, match=message):
-        EmulatedDevice(architecture).count_sass(divergent("by_data"), 1, 32, 0, 0)
+        EmulatedDevice(architecture).count_sass(branching("by_data"), 1, 32, 0, 0)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_wait_for_another_block_is_refused_with_the_load(architecture: str) -> None:
+    """How often a volatile load is repeated, no launch says."""
+    message = (
+        r"by_flag: `@!P0 BRA 0x\w+` at 0x\w+ is decided by `LDG.E.STRONG.SYS R\w+,.*` at 0x\w+, "
+        "which depends on data"
+    )
+    with pytest.raises(Uncountable, match=message):
+        EmulatedDevice(architecture).count_sass(branching("by_flag"), 1, 32, 0, 0)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -26,7 +37,7 @@ def test_a_branch_that_a_clock_decides_is_refused(architecture: str) -> None:
     """Nothing here knows time."""
     message = r"at 0x\w+ is decided by `CS2U?R U?R\d+,SR_CLOCKLO` at 0x\w+, which reads a clock"
     with pytest.raises(Uncountable, match=message):
-        EmulatedDevice(architecture).count_sass(divergent("by_clock"), 1, 32, 0, 4)
+        EmulatedDevice(architecture).count_sass(branching("by_clock"), 1, 32, 0, 4)
 
 
 @pytest.mark.parametrize(
