@@ -16,6 +16,7 @@ from harness.devices import Device, Workload
 from harness.pytest_claims import CLAIM, RIG, STATEMENT
 from harness.rig import Rig
 
+collect_ignore = ["harness/workloads/peer_triton.py"]  # imports Triton, which need not be here
 pytest_plugins = ("harness.pytest_workers",)  # xdist asks it before anything is configured
 
 # Under CI=true hypothesis starts from its "ci" profile (the same inputs every night, no database),

@@ -115,10 +115,10 @@ struct Span {
     }
     __device__ const uint4* body() const { return (const uint4*)(x + head); }
 
-    // Thread i's share of the elements outside the body, at most one on either side.
-    __device__ total ends(int i) const
+    // This thread's share of the elements outside the body, at most one on either side.
+    __device__ total ends() const
     {
-        long long tail = head + loads * WIDTH + i;
+        long long i = (long long)blockIdx.x * BLOCK + threadIdx.x, tail = head + loads * WIDTH + i;
         return (i < head ? value(x[i]) : 0) + (tail < n ? value(x[tail]) : 0);
     }
 };
@@ -148,8 +148,7 @@ __device__ __forceinline__ total add_tiles(const uint4* x, long long loads, long
 
 __device__ __forceinline__ total add_share(const Span& span)
 {
-    total sum = blockIdx.x == 0 ? span.ends(threadIdx.x) : 0;
-    return sum + add_tiles(span.body(), span.loads, blockIdx.x * TILE);
+    return span.ends() + add_tiles(span.body(), span.loads, blockIdx.x * TILE);
 }
 
 // Unlike reduce_v7, a trip has LOADS loads under way before the first addition.
@@ -245,14 +244,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     const uint4* body = span.body();
     long long first = blockIdx.x * TILE + threadIdx.x;
     uint4 bits[LOADS];
-    total sum = 0;
 
     expect(slots);
 #pragma unroll
     for (int u = 0; u < LOADS; u++)
         bits[u] = first + u * BLOCK < span.loads ? body[first + u * BLOCK] : make_uint4(0, 0, 0, 0);
-    if (blockIdx.x == 0)
-        sum = span.ends(threadIdx.x);
+    total sum = span.ends();
 #pragma unroll
     for (int u = 0; u < LOADS; u++)
         sum += add(bits[u]);
@@ -321,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     expect(slots);
     __syncthreads();
 
-    total sum[4] = {blockIdx.x == 0 ? span.ends(threadIdx.x) : 0, 0, 0, 0};
+    total sum[4] = {span.ends(), 0, 0, 0};
     int stage = 0, parity = 0;
     for (; chunk < chunks; chunk += gridDim.x) {
         ring.wait(stage, parity);

@@ -146,7 +146,7 @@ DATA: Final = {
     **dict.fromkeys(("SGXT", "USGXT", "BMSK", "UBMSK"), row(R, "U32 W C")),
     **dict.fromkeys(("IDP", "IDP4A"), row(R, "4A 2A U8 S8 U32 S32 LO HI")),
     **dict.fromkeys(("NOP", "YIELD", "NANOSLEEP", "ERRBAR", "DEPBAR", "LDGDEPBAR"), row("", "LE")),
-    **dict.fromkeys(("CCTL", "MEMBAR"), row("", "SC ALL SYS GPU CTA VC IVALL")),
+    **dict.fromkeys(("CCTL", "MEMBAR"), row("", "SC ALL SYS GPU CTA VC IVALL E PF2")),
 }  # fmt: skip
 
 # Known, and not to be followed: why.

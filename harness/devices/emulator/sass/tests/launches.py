@@ -49,11 +49,15 @@ COUNTED: Final = (
     kernel("roofline", "fma_chain", FMAS=8),
     *(launch.kernel for launch in DIVERGENT),
     *(kernel("roofline", name, **row) for row in ROWS for name in ("relu", "dot", "gemv")),
+    *(kernel("reduce_limit", name, BLOCK=128, LOADS=4) for name in ("reduce_v8", "reduce_warp")),
 )
-# Kernels with a branch that data decide: a reciprocal or a root has a slow path.
-REFUSED: Final = tuple(
-    kernel("roofline", name, **row) for row in ROWS for name in ("softmax", "layer_norm")
+# Kernels with a branch that data decide: a reciprocal or a root has a slow path, a block waits.
+REFUSED: Final = (
+    *(kernel("roofline", name, **row) for row in ROWS for name in ("softmax", "layer_norm")),
+    *(kernel("reduce_limit", name, BLOCK=128, LOADS=4) for name in ("reduce_v9", "reduce_tile")),
 )
+# Bulk copies are of no architecture before sm_90, and their instructions in no table.
+BULK: Final = kernel("reduce_limit", "reduce_v10", BLOCK=128, STAGES=2, CHUNK=4096)
 
 
 def branching(name: str) -> Kernel:

@@ -9,6 +9,7 @@ import pytest
 from harness.devices.emulator import EmulatedDevice, Uncountable
 from harness.devices.emulator.sass.tests.launches import (
     ARCHITECTURES,
+    BULK,
     COUNTED,
     REFUSED,
     arguments,
@@ -25,7 +26,8 @@ WRITTEN: Final = {
 
 def test_no_kernel_is_forgotten() -> None:
     """One that is added must be counted or refused here."""
-    assert {(entry.source, entry.name) for entry in COUNTED + REFUSED} == WRITTEN
+    known = (*COUNTED, *REFUSED, BULK)
+    assert {(entry.source, entry.name) for entry in known} == WRITTEN
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -35,14 +37,24 @@ def test_a_kernel_that_its_launch_decides_is_counted(entry: Kernel, architecture
     block = block_of(entry, 128)
     count = EmulatedDevice(architecture).count_sass(entry, 999, block, *arguments(entry, 1000))
     assert count.total == sum(count.by_opcode.values()) >= 999 * block // 32
-    assert count.blocks_run <= 60
+    if "long long n" not in entry.path.read_text():  # proven are comparisons of 32-bit numbers
+        assert count.blocks_run <= 60
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("entry", REFUSED, ids=str)
 def test_a_kernel_that_data_decide_is_refused_by_name(entry: Kernel, architecture: str) -> None:
     """The message quotes the branch and what it depends on."""
-    with pytest.raises(Uncountable, match=rf"{entry.name}: `.*BRA .*` at 0x\w+ is decided by `F"):
+    with pytest.raises(
+        Uncountable, match=rf"{entry.name}: `.*BRA .*` at 0x\w+ is decided by `(F|LDG)"
+    ):
         EmulatedDevice(architecture).count_sass(
             entry, 8, block_of(entry, 128), *arguments(entry, 1)
         )
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES[1:])
+def test_bulk_copies_are_refused_by_name(architecture: str) -> None:
+    """The message quotes the first instruction that no table has."""
+    with pytest.raises(Uncountable, match=r"reduce_v10 .*`FENCE.*` at 0x\w+: .* is not known"):
+        EmulatedDevice(architecture).count_sass(BULK, 8, 128, 0, 0, 0, 1 << 20, shared=8192)
