@@ -14,7 +14,7 @@ from harness.devices.clocks import FLUSHES, ClockError, CuptiClock, EventClock, 
 class FakeCupti:
     """Records what runs while a kind is enabled and hands it over when flushed, as CUPTI does."""
 
-    ActivityKind = SimpleNamespace(KERNEL=3, MEMCPY=1)
+    ActivityKind = SimpleNamespace(MEMCPY=1, MEMSET=2, KERNEL=3)
 
     def __init__(self) -> None:
         self.enabled: set[int] = set()
@@ -38,7 +38,13 @@ class FakeCupti:
             self.pending.append(SimpleNamespace(name=name, start=7, end=7 + nanoseconds))
 
     def copy(self, nanoseconds: int = 1000) -> None:
-        if 1 in self.enabled:
+        self._transfer(1, nanoseconds)
+
+    def fill(self, nanoseconds: int = 1000) -> None:
+        self._transfer(2, nanoseconds)
+
+    def _transfer(self, kind: int, nanoseconds: int) -> None:
+        if kind in self.enabled:
             self.pending.append(SimpleNamespace(start=7, end=7 + nanoseconds))
 
 
@@ -102,9 +108,12 @@ def test_a_routine_takes_as_long_as_all_its_kernels(cupti: FakeCupti, clock: Cup
     assert seconds == pytest.approx(42.5e-6)
 
 
-def test_a_routine_may_copy_too(cupti: FakeCupti, clock: CuptiClock) -> None:
-    seconds = clock.routine(nothing, lambda: cupti.copy(124_900), "copy")
-    assert seconds == pytest.approx(124.9e-6)
+def test_a_routine_may_copy_and_fill_too(cupti: FakeCupti, clock: CuptiClock) -> None:
+    def run() -> None:
+        cupti.fill(800)
+        cupti.copy(124_900)
+
+    assert clock.routine(nothing, run, "torch.sum") == pytest.approx(125.7e-6)
     assert not cupti.enabled
 
 
