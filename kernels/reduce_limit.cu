@@ -106,12 +106,13 @@ __device__ __forceinline__ total block_sum(total sum)
 // x[0:n] as 16-byte loads, and the few elements before and after them.
 struct Span {
     const element* x;
-    long long n, head, loads;
+    long long n, loads;
+    unsigned head;
 
     __device__ Span(const element* x, long long n) : x(x), n(n)
     {
-        head = min(n, (long long)((16 - (size_t)x % 16) % 16 / sizeof(element)));
-        loads = (size_t)(n - head) / WIDTH;
+        head = (-(unsigned)(size_t)x & 15) / sizeof(element);
+        loads = n < head ? 0 : (size_t)(n - head) / WIDTH;
     }
     __device__ const uint4* body() const { return (const uint4*)(x + head); }
 
@@ -119,7 +120,7 @@ struct Span {
     __device__ total ends() const
     {
         long long i = (long long)blockIdx.x * BLOCK + threadIdx.x, tail = head + loads * WIDTH + i;
-        return (i < head ? value(x[i]) : 0) + (tail < n ? value(x[tail]) : 0);
+        return (i < head && i < n ? value(x[i]) : 0) + (tail < n ? value(x[tail]) : 0);
     }
 };
 
@@ -220,19 +221,20 @@ __device__ __forceinline__ void collect(total sum, total* out, word* slots)
         *out = sum;
 }
 
-// Bring the slots into L2 while the elements are on their way.
-__device__ __forceinline__ void expect(const word* slots)
+// Bring the line that this block will store to into L2, and its page within reach, while the elements
+// are on their way.
+__device__ __forceinline__ void expect(const total* out, const word* slots)
 {
-    if (blockIdx.x == gridDim.x - 1)
-        for (unsigned i = threadIdx.x; i < (gridDim.x - 1) * WORDS; i += BLOCK)
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(slots + i));
+    const void* mine = blockIdx.x < gridDim.x - 1 ? (const void*)(slots + blockIdx.x * WORDS) : out;
+    if (threadIdx.x == 0)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(mine));
 }
 
 // Unlike reduce_v8, a block leaves its sum in its own slot, and the last block adds them in their order.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     reduce_v9(const element* __restrict__ x, total* out, word* slots, long long n)
 {
-    expect(slots);
+    expect(out, slots);
     collect(add_share(Span(x, n)), out, slots);
 }
 
@@ -245,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     long long first = blockIdx.x * TILE + threadIdx.x;
     uint4 bits[LOADS];
 
-    expect(slots);
+    expect(out, slots);
 #pragma unroll
     for (int u = 0; u < LOADS; u++)
         bits[u] = first + u * BLOCK < span.loads ? body[first + u * BLOCK] : make_uint4(0, 0, 0, 0);
@@ -315,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
         for (int stage = 0; stage < STAGES && ahead < chunks; stage++, ahead += gridDim.x)
             ring.copy(stage, body + ahead * part);
     }
-    expect(slots);
+    expect(out, slots);
     __syncthreads();
 
     total sum[4] = {span.ends(), 0, 0, 0};
