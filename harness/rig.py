@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from harness import baselines, devices
+from harness import baselines
 from harness.baselines import Baseline
-from harness.devices import Device, NoGPU, TimedDevice
+from harness.devices import Device, NoGPU, TimedDevice, opening
 from harness.devices.driver import probe_compiler
 from harness.ratios import Measured, Recorded
 from harness.workbench import Workbench
@@ -60,19 +60,19 @@ class Rig:
 
     def _opened(self) -> Device:
         if self._wanted == "emulate":
-            return devices.open_device("emulate")
+            return opening.open_device("emulate")
         try:
-            return devices.open_device("require")
+            return opening.open_device("require")
         except NoGPU as why:
             if self._wanted == "require":
                 raise
             self.no_gpu = str(why)
-            return devices.open_device("emulate")
+            return opening.open_device("emulate")
 
     @cached_property
     def emulator(self) -> Device:
         """The emulated device, wherever the run takes place: it does the counting."""
-        return devices.open_device("emulate") if self.timed else self.device
+        return opening.open_device("emulate") if self.timed else self.device
 
     @property
     def timed(self) -> TimedDevice | None:

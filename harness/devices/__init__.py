@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from numpy.typing import DTypeLike, NDArray
 
@@ -111,25 +111,3 @@ class TimedDevice(Device, Protocol):
 
     def attribute(self, number: int) -> int:
         """Return a device attribute of the driver by CUDA's number."""
-
-
-def open_device(wanted: Literal["auto", "require", "emulate"]) -> Device:
-    """Return the GPU, or the emulated device if there is none and it is not required.
-
-    Raises
-    ------
-    NoGPU
-        `wanted` is "require" and there is no usable GPU.
-    """
-    from harness.devices.emulator import EmulatedDevice
-
-    if wanted == "emulate":
-        return EmulatedDevice()
-    try:
-        from harness.devices.cuda import CudaDevice
-
-        return CudaDevice()
-    except NoGPU:
-        if wanted == "require":
-            raise
-        return EmulatedDevice()

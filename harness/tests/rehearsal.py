@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness import devices
-from harness.devices import NoGPU
+from harness.devices import NoGPU, opening
 from harness.tests.fakes import FakeGPU, document
 
 ROOT = Path(__file__).parent.parent.parent
@@ -82,7 +81,7 @@ class Run:
                 raise NoGPU("no driver here\nsecond line")
             return gpu
 
-        self._monkeypatch.setattr(devices, "open_device", open_device)
+        self._monkeypatch.setattr(opening, "open_device", open_device)
         return self.pytester.runpytest_inprocess("-p", "no:cacheprovider", *options)
 
     def claims(self) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from harness import devices
+from harness.devices import opening
 from harness.tests.fakes import FakeGPU
 from harness.tests.rehearsal import BROKEN, LADDER, ROOT, Run, recording
 from kernels import CompilerMissing
@@ -150,9 +150,9 @@ def test_in_parallel_nothing_is_timed_and_every_claim_comes_home(run: Run) -> No
     run.store(recording())
     run.write(ladder=LADDER, broken=BROKEN)
     plugin = """
-        from harness import devices
+        from harness.devices import opening
         from harness.tests.fakes import FakeGPU
-        devices.open_device = lambda wanted: FakeGPU()
+        opening.open_device = lambda wanted: FakeGPU()
     """
     run.pytester.makepyfile(fake_gpu=plugin)
     options = ("-p", "fake_gpu", "-p", "no:cacheprovider", "-n", "2")
@@ -178,7 +178,7 @@ def test_a_missing_compiler_is_a_usage_error(run: Run, monkeypatch: pytest.Monke
     def refuse(wanted: str) -> None:
         raise CompilerMissing("install the compiler")
 
-    monkeypatch.setattr(devices, "open_device", refuse)
+    monkeypatch.setattr(opening, "open_device", refuse)
     for options in (("-q",), (), ("--gpu=emulate",)):
         result = run.pytester.runpytest_inprocess(*options)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -193,7 +193,7 @@ def test_collecting_opens_no_device(
     def refuse(wanted: str) -> None:
         raise AssertionError("opened")
 
-    monkeypatch.setattr(devices, "open_device", refuse)
+    monkeypatch.setattr(opening, "open_device", refuse)
     for options in (("--collect-only", "--benchmark-compare"), ("--help",), ("--markers",)):
         assert run.pytester.runpytest_inprocess(*options).ret == 0
 
