@@ -16,9 +16,9 @@ import pytest
 
 from harness import benchmark_files
 from harness.baselines import slug
+from harness.baselines.definition import SOURCE, source_digest
+from harness.baselines.shape import NOT_COMPARABLE
 from harness.devices import Launch
-from harness.gate.definition import SOURCE, source_digest
-from harness.gate.samples import NOT_COMPARABLE
 from harness.ledger import merged
 from harness.pytest_claims import COLLECTOR, RIG, opened
 from harness.ratios import Measured

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from harness.baselines import ROOT, read
 from harness.report.drawing import PUBLISHED, draw
-from harness.report.ledger import duration
 from harness.report.page import TEMPLATES
+from harness.spelling import duration
 
 RUNG: Final = re.compile(r"\[reduce_(v[1-7])\]$")
 

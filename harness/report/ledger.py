@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final
 
-from harness.evidence import Evidence, spelled
+from harness.evidence import Evidence
+from harness.spelling import bound as spelled
+from harness.spelling import ratio, shown
 from harness.timing import Outcome
 
 Row = dict[str, Any]
 KINDS: Final = ("timed", "cause", "counted")  # as they weigh
-SHORTEST_SHOWN, LONGEST_SHOWN = 1e-12, 1e6  # seconds, beyond which digits are noise
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,8 @@ def finding(evidence: Row) -> str:
     if value is None:
         return f"{what}: not measured ({evidence['device']}), needs {spelled(bound)}"
     interval = evidence["interval"]
-    between = f" [{', '.join(map(_digits, interval))}]" if interval else " (too few pairs)"
-    return f"{what} = {_digits(value)}{between}, needs {spelled(bound)}"
-
-
-def _digits(value: float | str) -> str:
-    """Return four digits of a ratio; one that is not finite is a word in JSON."""
-    return f"{float(value):.4g}"
+    between = f" [{', '.join(map(ratio, interval))}]" if interval else " (too few pairs)"
+    return f"{what} = {ratio(value)}{between}, needs {spelled(bound)}"
 
 
 def instead(row: Row) -> str:
@@ -130,27 +125,3 @@ def origin(ledger: Ledger) -> str:
     times = usual.get("timed") or usual.get("cause")
     counts = [usual["counted"]] if "counted" in usual else []
     return "; ".join([*counts, f"times {times.removeprefix('timed ')}"] if times else counts)
-
-
-def shown(value: Any) -> str:
-    """Return a number, a list of them or a word as tables show it.
-
-    >>> shown([2, 4, 8.0])
-    '2 4 8'
-    """
-    if isinstance(value, (list, tuple)):
-        return " ".join(map(shown, value))
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def duration(seconds: float) -> str:
-    """Return a time with three digits, or the number itself where it is none.
-
-    >>> duration(0.1974), duration(62.6e-6)
-    ('197 ms', '62.6 µs')
-    """
-    if not SHORTEST_SHOWN < seconds < LONGEST_SHOWN:
-        return f"{seconds} s"
-    value, unit = (seconds * 1e3, "ms") if seconds >= 1e-3 else (seconds * 1e6, "µs")
-    digits = max(0, 2 - math.floor(math.log10(value)))
-    return f"{value:.{digits}f} {unit}"

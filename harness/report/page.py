@@ -16,9 +16,9 @@ from harness.report.ledger import (
     label,
     origin,
     ranked,
-    shown,
     source,
 )
+from harness.spelling import shown
 
 TEMPLATES: Final = Environment(
     loader=PackageLoader("harness.report", "templates"),

@@ -11,7 +11,7 @@ import pytest
 
 from harness.report import figure
 from harness.report.figure import LEFT, RIGHT, ladder_svg, place
-from harness.report.ledger import duration
+from harness.spelling import duration
 from harness.tests.fakes import document
 
 SVG = "{http://www.w3.org/2000/svg}"

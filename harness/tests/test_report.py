@@ -14,9 +14,10 @@ from harness import report
 from harness.evidence import Evidence
 from harness.ledger import merged
 from harness.report import Ledger, show
-from harness.report.ledger import duration, finding, source
+from harness.report.ledger import finding, source
 from harness.report.markdown import markdown
 from harness.report.page import page
+from harness.spelling import duration
 
 WIDTH = 100
 
