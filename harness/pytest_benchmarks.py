@@ -10,6 +10,7 @@ import platform
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import pytest
@@ -206,6 +207,6 @@ def time_workload(rig: Rig, benchmark: Any, workload: Any) -> list[float]:
         rig.not_comparable[benchmark.fullname] = str(why)
         pytest.skip(f"not comparable: {why}")
     launch = rig.workbench.launch(workload)
-    benchmark.extra_info.update(facts(rig, launch, sorted(seconds)[len(seconds) // 2]))
+    benchmark.extra_info.update(facts(rig, launch, median(seconds)))
     replay(benchmark, seconds)
     return seconds

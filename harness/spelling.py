@@ -42,13 +42,13 @@ def duration(seconds: float) -> str:
     return f"{value:.{digits}f} {unit}"
 
 
-def rate(gigabytes: float) -> str:
+def gigabytes(rate: float) -> str:
     """Return a bandwidth in GB/s.
 
-    >>> rate(2.27), rate(4814.3)
+    >>> gigabytes(2.27), gigabytes(4814.3)
     ('2.3', '4,814')
     """
-    return f"{gigabytes:,.{gigabytes < 10:d}f}"
+    return f"{rate:,.{rate < 10:d}f}"
 
 
 def shown(value: Any) -> str:
