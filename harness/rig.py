@@ -114,6 +114,11 @@ class Rig:
         return baselines.newest(self.folder, self.problems) if self.folder else None
 
     @property
+    def source(self) -> Baseline | None:
+        """The recording that a run is shown with: its GPU's, or that which it is judged from."""
+        return self.baseline if self.times else self.recorded
+
+    @property
     def peak(self) -> float | None:
         """The memory's peak in bytes/s, if the device knows it."""
         return getattr(self.timed, "peak_bandwidth", None)
@@ -131,7 +136,7 @@ class Rig:
 
     def described(self) -> dict[str, Any]:
         """Return what the reports say of the device: name, clock, telemetry, which recording."""
-        source = self.baseline if self.times else self.recorded
+        source = self.source
         facts: dict[str, Any] = {
             "name": self.device.name,
             "architecture": self.device.architecture,

@@ -12,9 +12,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from harness.report.ledger import Ledger, Row, finding, instead
+from harness.report.ledger import Ledger, Row, deciding, finding, instead
 from harness.report.markdown import cell
-from harness.report.terminal import decisive
 
 ROOT: Final = Path(__file__).parents[2]
 TABLE: Final = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->)", re.DOTALL)
@@ -35,7 +34,7 @@ def _line(row: Row) -> str:
     says = cell(row["says"])
     if instead(row):
         says += f"<br>*instead: {cell(instead(row))}*"
-    evidence = "".join(cell(finding(each)) for each in decisive(row["evidence"])[:1])
+    evidence = "<br>".join(cell(finding(each)) for each in deciding(row["evidence"]))
     return f"| `{row['id']}` | {says} | {row['verdict']} | {evidence} |\n"
 
 

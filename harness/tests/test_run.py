@@ -7,7 +7,7 @@ import json
 import pytest
 
 from harness.devices import opening
-from harness.tests.fakes import FakeGPU
+from harness.tests.fakes import MEGABYTE, FakeGPU
 from harness.tests.rehearsal import BROKEN, LADDER, ROOT, Run, recording
 from kernels import CompilerMissing
 
@@ -61,6 +61,25 @@ def test_a_gpu_without_a_baseline_measures_and_records(run: Run) -> None:
     facts = {"kernel": "reduce_v1", "GB/s": 10.0, "percent of peak": 0.2, "clock": "cupti"}
     assert facts.items() <= bench["extra_info"].items()
     assert not (run.pytester.path / "baselines").exists()
+
+
+def test_a_stored_bandwidth_is_that_of_the_median_beside_it(run: Run) -> None:
+    """Twenty samples have no middle one: theirs is the mean of two."""
+    run.write(ladder=LADDER)
+    assert run.on(FakeGPU(noise=0.2), "--benchmark-json=build/baseline.json").ret == 0
+    recorded = json.loads((run.pytester.path / "build" / "baseline.json").read_text())
+    for bench in recorded["benchmarks"]:
+        rate = MEGABYTE / bench["stats"]["median"] / 1e9
+        assert bench["extra_info"]["GB/s"] == round(rate, 1)
+
+
+def test_the_page_shows_the_recording_that_the_run_is_judged_from(run: Run) -> None:
+    """On a GPU its own, which is not what was measured just now."""
+    run.store(recording())
+    for gpu in (None, FakeGPU(), FakeGPU("NVIDIA B200")):
+        run.on(gpu)
+        page = (run.pytester.path / "build" / "report.html").read_text("utf-8")
+        assert page.count("NVIDIA H200, recorded 2026-12-01") == (gpu is None or "H" in gpu.name)
 
 
 @pytest.mark.parametrize("options", [(), ("-W", "error")], ids=["plain", "warnings-are-errors"])
