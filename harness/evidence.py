@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
+from harness import spelling
 from harness.devices import Workload
 from harness.timing import Bound, Ideal, Interval, Outcome
 
@@ -118,19 +119,8 @@ def described(evidence: Evidence) -> str:
         return f"{found}, not {evidence.bound}, on {evidence.device}"
     low, high = evidence.interval or (0.0, 0.0)
     return (
-        f"{evidence.what} is {evidence.value:.3g}, 99 % interval {low:.3g}..{high:.3g}, "
-        f"outside {spelled(evidence.bound)}; "
+        f"{evidence.what} is {spelling.ratio(evidence.value)}, "
+        f"99 % interval {spelling.ratio(low)}..{spelling.ratio(high)}, "
+        f"outside {spelling.bound(evidence.bound)}; "
         f"{evidence.kind} on {evidence.device} ({evidence.clock})"
     )
-
-
-def spelled(bound: Bound) -> str:
-    """Return a bound in words a table can hold.
-
-    >>> spelled((1.3, None)), spelled((None, 1.05)), spelled((0.95, 1.05))
-    ('>= 1.3', '<= 1.05', '0.95..1.05')
-    """
-    least, most = bound
-    if least is None:
-        return f"<= {most:g}"
-    return f">= {least:g}" if most is None else f"{least:g}..{most:g}"

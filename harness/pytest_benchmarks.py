@@ -10,15 +10,16 @@ import platform
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import pytest
 
 from harness import benchmark_files
 from harness.baselines import slug
+from harness.baselines.definition import SOURCE, source_digest
+from harness.baselines.shape import NOT_COMPARABLE
 from harness.devices import Launch
-from harness.gate.definition import SOURCE, source_digest
-from harness.gate.samples import NOT_COMPARABLE
 from harness.ledger import merged
 from harness.pytest_claims import COLLECTOR, RIG, opened
 from harness.ratios import Measured
@@ -206,6 +207,6 @@ def time_workload(rig: Rig, benchmark: Any, workload: Any) -> list[float]:
         rig.not_comparable[benchmark.fullname] = str(why)
         pytest.skip(f"not comparable: {why}")
     launch = rig.workbench.launch(workload)
-    benchmark.extra_info.update(facts(rig, launch, sorted(seconds)[len(seconds) // 2]))
+    benchmark.extra_info.update(facts(rig, launch, median(seconds)))
     replay(benchmark, seconds)
     return seconds

@@ -19,6 +19,7 @@ from harness.claims import Claim, Statement, sentence, statement
 from harness.devices import Device
 from harness.devices.cuda import DeadContext
 from harness.ledger import entry, merged, part, stated
+from harness.report.pictures import drawn
 from harness.rig import Rig
 
 RIG: Final = pytest.StashKey[Rig]()
@@ -150,7 +151,8 @@ class Collector:
         # xdist brings them in any order; the source has the one to read them in
         rows = [row for _, row in sorted(self.entries, key=lambda entry: entry[0])]
         partial = part(rows, stated(self.config.rootpath / "suites"), self._selected())
-        ledger = report.Ledger(rig.described(), merged(rows), partial)
+        pictures = drawn(rig.source.document) if rig.source else {}
+        ledger = report.Ledger(rig.described(), merged(rows), partial, pictures)
         problems = report.write(ledger, self.config.rootpath / "build")
         report.show(terminalreporter, ledger, [*dict.fromkeys(rig.problems), *problems])
 

@@ -68,6 +68,8 @@ class Recorded:
     def evidence(self, asked: TimeRatio) -> Evidence:
         """Look the ratio up; a recording of other workloads, or a damaged one, is not used.
 
+        What another claim recorded of the same two workloads is the same ratio.
+
         Raises
         ------
         ValueError
@@ -77,14 +79,18 @@ class Recorded:
         return replace(self._found(asked), kind="recorded", of=asked.kind)
 
     def _found(self, asked: TimeRatio) -> Evidence:
+        if self._baseline is None:
+            return _unknown(asked, NOTHING_RECORDED)
+        wanted = asked.numerator.name, asked.denominator.name
         try:
-            found = self._baseline.pairs(asked.claim, asked.what) if self._baseline else None
+            own = self._baseline.pairs(asked.claim, asked.what)
+            found = own or self._baseline.pairs_of(*wanted)
         except BaselineError as error:
             return _unknown(asked, "damaged recording", note=str(error))
-        if self._baseline is None or found is None:
+        if found is None:
             return _unknown(asked, NOTHING_RECORDED)
         names, label = (found["numerator"], found["denominator"]), self._baseline.label
-        if names != (asked.numerator.name, asked.denominator.name):
+        if names != wanted:
             return _unknown(asked, f"{label}, but of {' / '.join(names)}")
         if not found["seconds"]:
             return _unknown(asked, f"{label}, but without pairs")

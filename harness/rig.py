@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from harness import baselines, devices
+from harness import baselines
 from harness.baselines import Baseline
-from harness.devices import Device, NoGPU, TimedDevice
+from harness.devices import Device, NoGPU, TimedDevice, opening
 from harness.devices.driver import probe_compiler
 from harness.ratios import Measured, Recorded
 from harness.workbench import Workbench
@@ -60,19 +60,19 @@ class Rig:
 
     def _opened(self) -> Device:
         if self._wanted == "emulate":
-            return devices.open_device("emulate")
+            return opening.open_device("emulate")
         try:
-            return devices.open_device("require")
+            return opening.open_device("require")
         except NoGPU as why:
             if self._wanted == "require":
                 raise
             self.no_gpu = str(why)
-            return devices.open_device("emulate")
+            return opening.open_device("emulate")
 
     @cached_property
     def emulator(self) -> Device:
         """The emulated device, wherever the run takes place: it does the counting."""
-        return devices.open_device("emulate") if self.timed else self.device
+        return opening.open_device("emulate") if self.timed else self.device
 
     @property
     def timed(self) -> TimedDevice | None:
@@ -114,6 +114,11 @@ class Rig:
         return baselines.newest(self.folder, self.problems) if self.folder else None
 
     @property
+    def source(self) -> Baseline | None:
+        """The recording that a run is shown with: its GPU's, or that which it is judged from."""
+        return self.baseline if self.times else self.recorded
+
+    @property
     def peak(self) -> float | None:
         """The memory's peak in bytes/s, if the device knows it."""
         return getattr(self.timed, "peak_bandwidth", None)
@@ -131,7 +136,7 @@ class Rig:
 
     def described(self) -> dict[str, Any]:
         """Return what the reports say of the device: name, clock, telemetry, which recording."""
-        source = self.baseline if self.times else self.recorded
+        source = self.source
         facts: dict[str, Any] = {
             "name": self.device.name,
             "architecture": self.device.architecture,

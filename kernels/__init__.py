@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -136,10 +138,27 @@ def import_cupy() -> Any:
     ImportError
         CuPy, or a library it needs, is missing.
     """
-    os.environ.setdefault("CUPY_CACHE_DIR", str(Path(tempfile.gettempdir(), "cupy-kernels")))
+    if "CUPY_CACHE_DIR" not in os.environ:
+        os.environ["CUPY_CACHE_DIR"] = str(_private_folder())
     import cupy
 
     return cupy
+
+
+def _private_folder() -> Path:
+    """Return a temporary folder that nobody else can write: CuPy runs the code it finds there.
+
+    Somebody else may have taken its name before; then it is a new one.
+    """
+    if not hasattr(os, "getuid"):  # Windows gives each user a temporary folder
+        return Path(tempfile.gettempdir(), "cupy-kernels")
+    user = os.getuid()
+    folder = Path(tempfile.gettempdir(), f"cupy-kernels-{user}")
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()  # of a link itself, whatever it leads to
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077
+    return folder if ours else Path(tempfile.mkdtemp(prefix="cupy-kernels-"))
 
 
 @cache

@@ -82,7 +82,7 @@ def test_a_wider_type_keeps_more_bytes_in_flight(claim: Any, emulator: Any) -> N
         claim.counted(f"KiB in flight an SM, {name}", in_flight / 1024, kib)
     claim.timed("fp16 / fp32, the same bytes", FP16, FP32, at_least=1)
     claim.timed("fp32 / fp64, the same bytes", FP32, FP64, at_least=1)
-    claim.timed("fp16 / fp64, the same bytes", FP16, FP64, at_least=1.1)
+    claim.timed("fp16 / fp64, the same bytes", FP16, FP64, at_least=1.1, decisive=True)
 
 
 @pytest.mark.parametrize("workload", [FP16, FP32, FP64], ids=lambda workload: workload.type)

@@ -130,7 +130,7 @@ def test_time_is_the_greatest_common_divisor_of_stride_and_banks(claim: Any, emu
         claim.counted(what, loads_of_a_trip(width, on), [width] * READS, on)
     for stride in STRIDES[1:]:
         what, bounds = f"stride {stride} / stride 1", near(math.gcd(stride, BANKS))
-        claim.timed(what, StridedReads(stride), StridedReads(1), **bounds)
+        claim.timed(what, StridedReads(stride), StridedReads(1), **bounds, decisive=stride == BANKS)
     for width in WIDTHS[1:]:
         what, bounds = f"{width}-byte words / 4-byte words, stride 1", near(degree(1, width))
         claim.timed(what, StridedReads(1, width), StridedReads(1), **bounds)

@@ -84,6 +84,7 @@ def test_each_gpu_needs_its_bandwidth_times_its_latency(claim: Any) -> None:
         FULL,
         at_least=0.2,
         at_most=4,
+        decisive=True,
     )
 
 
@@ -128,7 +129,14 @@ def test_bandwidth_follows_the_bytes_in_flight_until_it_is_full(claim: Any, emul
         claim.counted(f"KiB in flight an SM, {spelled(read)}", flying, kib)
         what = f"share of Little's limit at {kib} KiB an SM"
         claim.timed(what, fastest(read), read, at_least=least, at_most=1.1)
-    claim.timed("2 KiB / 1 KiB", Read(1, 1), Read(1, 2), at_least=0.8 * 2, at_most=1.05 * 2)
+    claim.timed(
+        "2 KiB / 1 KiB",
+        Read(1, 1),
+        Read(1, 2),
+        at_least=0.8 * 2,
+        at_most=1.05 * 2,
+        decisive=True,
+    )
     claim.timed("128 KiB / 64 KiB", FULL, BEYOND, at_least=0.9, at_most=1.1)
 
 
@@ -138,10 +146,14 @@ def test_bandwidth_follows_the_bytes_in_flight_until_it_is_full(claim: Any, emul
 def test_loads_of_a_thread_and_threads_of_an_sm_are_worth_the_same(
     claim: Any, emulator: Any
 ) -> None:
-    """The same bytes in flight in another split: bandwidth within 30 % of the most threads'.
+    """Eight times the loads or eight times the threads: both raise the bandwidth of one of each.
 
-    Few threads with many loads are a little slower, since a warp waits for the last of its loads.
+    The same bytes in flight in another split: bandwidth within 30 % of the most threads'. Few
+    threads with many loads are a little slower, since a warp waits for the last of its loads.
     """
+    for what, more in (("loads a thread", Read(8, 1)), ("blocks an SM", Read(1, 8))):
+        what = f"8 {what} over 1, bandwidth"
+        claim.timed(what, Read(1, 1), more, at_least=1.5, decisive=True)
     for kib in (8, 16):
         splits = [read for read in reversed(CELLS) if read.loads * read.blocks == kib]
         flying = {read.bytes_in_flight(emulator.architecture) // KIB for read in splits}

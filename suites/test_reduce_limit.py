@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 from harness.devices import Device
 from harness.devices.arguments import ArgumentError
 from harness.devices.disassembly import DisassemblerMissing
+from harness.devices.emulator import Unsupported
 from harness.models.counting import loads_under_way
 from harness.strategies import Floats, boundary_sizes, floats
 from harness.workloads import limit
 from harness.workloads.limit import (
     ELEMENTS,
+    KIB,
     TILES,
     V10,
     RungMissing,
@@ -32,6 +34,7 @@ from harness.workloads.limit import (
     best,
     element_of,
     error_bound,
+    fits,
     height,
     launch_of,
     peak,
@@ -57,7 +60,7 @@ SMALL: Final = (
 
 def shapes(device: Device) -> Iterator[Shape]:
     """Small shapes of every rung that the device can run, so that few elements go around often."""
-    return (shape for shape in SMALL if device.bulk_copies or not shape.stages)
+    return (shape for shape in SMALL if fits(device, shape))
 
 
 def stored(values: np.ndarray[Any, Any], element: str) -> np.ndarray[Any, Any]:
@@ -197,10 +200,14 @@ def test_what_no_rung_adds_is_refused_by_name(device: Device) -> None:
 
 
 def test_without_bulk_copies_v10_names_v9(emulator: Any) -> None:
-    """They came with sm_90; the emulated device has none."""
+    """They came with sm_90; the emulated device has none, and knows no instruction of theirs."""
     x = emulator.put(np.ones(64, np.float32))
-    with pytest.raises(RungMissing, match=r"from sm_90 on and emulated .* has not: take .*v9"):
+    refused = r"reduce_v10 fills 131072 bytes .* emulated sm_\d+ can fill 0: take reduce_v9"
+    with pytest.raises(RungMissing, match=refused):
         sum_by(emulator, x, "float32", V10)
+    out, slots = emulator.put(np.zeros(1, np.float32)), emulator.put(np.zeros(132, np.uint64))
+    with pytest.raises(Unsupported, match="does not know `mbarrier"):
+        emulator.launch(V10.compiled(ELEMENTS["float32"]), 132, 256, x, out, slots, 64, shared=KIB)
     assert best(emulator, 1 << 28, ELEMENTS["float32"]).rung == "reduce_v9"
 
 

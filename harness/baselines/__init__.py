@@ -65,6 +65,21 @@ class Baseline:
             raise BaselineError(_damaged(self.path, f"{claim}, {what}", wrong))
         return found
 
+    def pairs_of(self, numerator: str, denominator: str) -> dict[str, Any] | None:
+        """Return what was recorded of two workloads, by their names, for whichever claim.
+
+        Raises
+        ------
+        BaselineError
+            It is damaged.
+        """
+        wanted = {"numerator": numerator, "denominator": denominator}.items()
+        for claim, ratios in self.document.get("pairs", {}).items():
+            for what, entry in ratios.items() if isinstance(ratios, dict) else ():
+                if isinstance(entry, dict) and wanted <= entry.items():
+                    return self.pairs(claim, what)
+        return None
+
     def check_pairs(self) -> None:
         """Look at every pair.
 

@@ -10,7 +10,7 @@ from harness.baselines import ROOT, Baseline, BaselineError, newest, slug
 from harness.baselines.merging import merged
 from harness.baselines.promotion import candidate, promote
 from harness.gate.compare import compare
-from harness.gate.tables import text
+from harness.report.night import text
 
 RUNS_HELP = "build/baseline.json, or several recordings of the same code on the same card"
 

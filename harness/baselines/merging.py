@@ -7,14 +7,17 @@ with no change at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median_low
-from typing import Any
+from typing import Any, Final
 
 from harness.baselines import Baseline, BaselineError
-from harness.gate.definition import changes, source_changed
-from harness.gate.environment import COPY, COPY_RUNS, incomparable
-from harness.gate.samples import RUNS, medians
+from harness.baselines.definition import changes, source_changed
+from harness.baselines.settings import incomparable
+
+RUNS: Final = "run medians"
+COPY: Final = "copy GB/s"
+COPY_RUNS: Final = "copy GB/s of runs"
 
 
 def merged(runs: Sequence[Baseline]) -> dict[str, Any]:
@@ -63,6 +66,12 @@ def _benchmark(name: str, runs: Sequence[Baseline]) -> dict[str, Any]:
     chosen = next(each for each in found.values() if each["stats"]["median"] == middle)
     taken = [seconds for each in found.values() for seconds in medians(each)]
     return {**chosen, "extra_info": {**chosen["extra_info"], RUNS: taken}}
+
+
+def medians(benchmark: Mapping[str, Any]) -> list[float]:
+    """Return the medians of all runs behind a stored benchmark, in seconds."""
+    stored = benchmark.get("extra_info", {}).get(RUNS)
+    return [float(seconds) for seconds in stored or [benchmark["stats"]["median"]]]
 
 
 def _device(runs: Sequence[Baseline]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from harness.baselines import NUMBERED, ROOT, Baseline, BaselineError, read, slug, write_whole
 from harness.baselines.merging import merged
-from harness.gate.samples import NOT_COMPARABLE
+from harness.baselines.shape import NOT_COMPARABLE
 
 ROUNDS_KEPT: Final = 30
 PAIR: Final = re.compile(r"\[\s+([\d.e+-]+),\s+([\d.e+-]+)\s+\]")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from numpy.typing import DTypeLike, NDArray
 
@@ -33,7 +33,7 @@ class Device(Hashable, Protocol):
     name: str
     architecture: str
     multiprocessors: int
-    bulk_copies: bool  # whether it runs cp.async.bulk: sm_90 and later
+    bulk_copies: int  # bytes of a block's shared memory that they can fill; 0: there are none
 
     def put(self, values: NDArray[Any]) -> Array:
         """Copy `values` to the device."""
@@ -117,25 +117,3 @@ class TimedDevice(Device, Protocol):
 
     def attribute(self, number: int) -> int:
         """Return a device attribute of the driver by CUDA's number."""
-
-
-def open_device(wanted: Literal["auto", "require", "emulate"]) -> Device:
-    """Return the GPU, or the emulated device if there is none and it is not required.
-
-    Raises
-    ------
-    NoGPU
-        `wanted` is "require" and there is no usable GPU.
-    """
-    from harness.devices.emulator import EmulatedDevice
-
-    if wanted == "emulate":
-        return EmulatedDevice()
-    try:
-        from harness.devices.cuda import CudaDevice
-
-        return CudaDevice()
-    except NoGPU:
-        if wanted == "require":
-            raise
-        return EmulatedDevice()

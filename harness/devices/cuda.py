@@ -49,7 +49,7 @@ class CudaDevice:
         Bytes per second by the driver's memory clock and bus width, two transfers a cycle; 0.0 if
         the driver does not say.
     bulk_copies
-        Whether it has them: compute capability 9.0 and later.
+        Bytes of a block's shared memory that cp.async.bulk can fill; 0 before sm_90.
     memory_bytes, l2_bytes, bus_id
         Size of the memory and of L2; PCI address, which NVML knows the GPU by.
 
@@ -79,7 +79,8 @@ class CudaDevice:
         self.name = str(properties["name"].decode())
         self.architecture = f"sm_{properties['major']}{properties['minor']}"
         self.multiprocessors = int(properties["multiProcessorCount"])
-        self.bulk_copies = int(properties["major"]) >= BULK_COPIES
+        has_them = int(properties["major"]) >= BULK_COPIES
+        self.bulk_copies = int(properties["sharedMemPerBlockOptin"]) if has_them else 0
         self.memory_bytes = int(properties["totalGlobalMem"])
         self.l2_bytes = int(properties["l2CacheSize"])
         self.bus_id = str(self._runtime.deviceGetPCIBusId(0))

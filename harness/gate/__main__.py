@@ -15,8 +15,8 @@ from typing import Final
 
 from harness.baselines import ROOT, Baseline, BaselineError, newest, read, slug, write_whole
 from harness.gate.compare import Exit, Night, compare, confirmed
-from harness.gate.tables import as_json, markdown, text
 from harness.gate.verdicts import Status
+from harness.report.night import as_json, markdown, text
 
 AGAIN: Final = "again.json"
 FILES: Final = {"gate.md": markdown, "gate.json": as_json}

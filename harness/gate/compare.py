@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final
 
-from harness.gate.environment import Document, incomparable, moved, noted
-from harness.gate.samples import NOT_COMPARABLE, Timing, timings
+from harness.baselines.settings import Document, incomparable, noted
+from harness.baselines.shape import NOT_COMPARABLE
+from harness.gate.environment import moved
+from harness.gate.samples import Timing, timings
 from harness.gate.verdicts import Row, Status, judged, percent
 
 COMPARED: Final = 0.5  # of the baseline's benchmarks, below which a night says nothing

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.baselines import BaselineError
+from harness.baselines.merging import medians
 from harness.timing import ImplausibleTime, refuse_implausible
 
-RUNS: Final = "run medians"
-NOT_COMPARABLE: Final = "not comparable"  # top-level key: test id -> why it was not stored
 HARMLESS: Final = {"idle", "application clocks", "display clocks"}
 # The stored peak has one digit after the point.
 ROUNDING: Final = 1 + 1e-4
@@ -41,12 +40,6 @@ class Timing:
         after = self.facts.get("throttle_reasons") or ()
         during = (self.facts.get("telemetry") or {}).get("throttle_reasons") or ()
         return frozenset((*after, *during)) - HARMLESS
-
-
-def medians(benchmark: Mapping[str, Any]) -> list[float]:
-    """Return the medians of all runs behind a stored benchmark, in seconds."""
-    stored = benchmark.get("extra_info", {}).get(RUNS)
-    return [float(seconds) for seconds in stored or [benchmark["stats"]["median"]]]
 
 
 def timings(document: Mapping[str, Any]) -> dict[str, Timing]:

@@ -9,10 +9,10 @@ from enum import StrEnum
 from statistics import quantiles
 from typing import Final
 
-from harness.gate.definition import changes, source_changed
+from harness.baselines.definition import changes, source_changed
 from harness.gate.limits import Limit, limit, resolution
 from harness.gate.samples import Timing, first_of, plausible
-from harness.report.ledger import duration
+from harness.spelling import duration
 from harness.timing import CONFIDENCE, ImplausibleTime, Interval, ratio, refuse_implausible
 
 UNRESOLVED: Final = 1.0  # a limit as long as the time itself

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.baselines import ROOT
-from harness.models.datasheet import KIB
-from harness.report.drawing import draw
-from harness.report.page import TEMPLATES
+from harness.models.datasheet import KIB, of
+from harness.report.drawing import TEMPLATES, Picture, bandwidth, draw
+from harness.spelling import gigabytes
 
 POINT: Final = re.compile(r"\[read-(\d+)-(\d+)\]$")
 CHASE: Final = re.compile(r"\[chase-(\d+)\]$")
-FILE: Final = "bytes-in-flight.svg"
 
 LEFT, RIGHT, TOP, BOTTOM = 66.0, 840.0, 88.0, 470.0
 LEGEND: Final = 590.0
@@ -74,6 +73,7 @@ class Law:
     needed: str
     peak: str
     latency: str
+    whose: str
     multiprocessors: int
 
 
@@ -112,7 +112,7 @@ class Axes:
         """Return the lines of the grid: one an octave."""
         octaves = math.floor(math.log2(self.fastest / self.slowest))
         rates = [self.slowest * 2**octave for octave in range(octaves + 1)]
-        return [(self.y(rate), f"{rate:,.0f}") for rate in rates]
+        return [(self.y(rate), gigabytes(rate)) for rate in rates]
 
 
 def curve_svg(baseline: dict[str, Any]) -> str:
@@ -139,7 +139,7 @@ def curve_svg(baseline: dict[str, Any]) -> str:
         clock=device.get("clock"),
         ticks=[(axes.x(2**power), str(2**power)) for power in range(8)],
         rows=axes.rows(),
-        law=law(axes, latency(baseline), peak, reads[0].multiprocessors),
+        law=law(axes, *latency(baseline), peak, reads[0].multiprocessors),
         curves=curves,
         columns=[column(kib, reads, axes) for kib in sorted({read.kib for read in reads})],
         sizes=[(256 * blocks, radius) for blocks, radius in RADII.items()],
@@ -153,22 +153,28 @@ def curve_svg(baseline: dict[str, Any]) -> str:
 
 def recorded(baseline: dict[str, Any]) -> list[Read]:
     """Return the reads of a baseline, by loads and blocks."""
-    found = ((POINT.search(bench["name"]), bench["extra_info"]) for bench in baseline["benchmarks"])
-    reads = [_read(int(match[1]), int(match[2]), info) for match, info in found if match]
+    found = ((POINT.search(bench["name"]), bench) for bench in baseline["benchmarks"])
+    reads = [_read(int(match[1]), int(match[2]), bench) for match, bench in found if match]
     return sorted(reads, key=lambda read: (read.loads, read.blocks))
 
 
-def _read(loads: int, blocks: int, info: dict[str, Any]) -> Read:
-    multiprocessors = info["grid"] // blocks
-    return Read(loads, blocks, blocks * info["block"], multiprocessors, float(info["GB/s"]))
+def _read(loads: int, blocks: int, bench: dict[str, Any]) -> Read:
+    grid, block = bench["extra_info"]["grid"], bench["extra_info"]["block"]
+    return Read(loads, blocks, blocks * block, grid // blocks, bandwidth(bench))
 
 
-def latency(baseline: dict[str, Any]) -> float | None:
-    """Return the recorded seconds of one load that DRAM answers."""
-    for bench in baseline["benchmarks"]:
-        if match := CHASE.search(bench["name"]):
-            return float(bench["stats"]["median"]) / int(match[1])
-    return None
+def latency(baseline: dict[str, Any]) -> tuple[float | None, str]:
+    """Return the seconds of one load that DRAM answers, and whose they are.
+
+    Claims hold a bandwidth against the published latency, and so does the picture. Of a GPU that
+    has none it is the recorded one.
+    """
+    gpu = of(baseline["machine_info"]["gpu"])
+    if gpu and gpu.dram_latency:
+        return gpu.dram_latency, "published"
+    found = ((CHASE.search(bench["name"]), bench) for bench in baseline["benchmarks"])
+    chases = [float(bench["stats"]["median"]) / int(match[1]) for match, bench in found if match]
+    return next(iter(chases), None), "recorded"
 
 
 def fitting(rates: list[float], peak: float) -> Axes:
@@ -180,19 +186,21 @@ def fitting(rates: list[float], peak: float) -> Axes:
 def point(read: Read, axes: Axes) -> Point:
     """Return where a read is drawn."""
     kib = f"{read.kib:g} KiB: {read.loads} loads × {read.threads} threads"
-    says = f"{kib}, {read.rate:,.0f} GB/s"
+    says = f"{kib}, {gigabytes(read.rate)} GB/s"
     return Point(axes.x(read.kib), axes.y(read.rate), RADII[read.blocks], says)
 
 
 def column(kib: float, reads: list[Read], axes: Axes) -> Column:
     """Return what is written below the reads of so many KiB."""
     rates = sorted(read.rate for read in reads if read.kib == kib)
-    written = [f"{rate:,.0f}" for rate in rates]
+    written = list(map(gigabytes, rates))
     ends = written[:1] if len(rates) == 1 else [written[0], written[-1]]
     return Column(axes.x(kib), axes.y(rates[0]), " – ".join(ends))
 
 
-def law(axes: Axes, seconds: float | None, peak: float | None, multiprocessors: int) -> Law | None:
+def law(
+    axes: Axes, seconds: float | None, whose: str, peak: float | None, multiprocessors: int
+) -> Law | None:
     """Return the limit: GB/s = bytes in flight on all SMs / latency, at most the peak."""
     if not (seconds and peak):
         return None
@@ -202,17 +210,20 @@ def law(axes: Axes, seconds: float | None, peak: float | None, multiprocessors: 
     knee = Place(axes.x(peak / per_kib), axes.y(peak))
     angle = math.degrees(math.atan2(knee.y - start.y, knee.x - start.x))
     middle = Place(round((start.x + knee.x) / 2, 1), round((start.y + knee.y) / 2, 1))
-    written = f"{peak / per_kib:.1f}", f"{peak:,.0f}", f"{seconds * 1e9:.0f}"
-    return Law(start, knee, middle, round(angle, 1), *written, multiprocessors)
+    written = f"{peak / per_kib:.1f}", gigabytes(peak), f"{seconds * 1e9:.0f}"
+    return Law(start, knee, middle, round(angle, 1), *written, whose, multiprocessors)
 
 
 def _place(value: float, low: float, high: float, start: float, end: float) -> float:
     return round(start + (end - start) * math.log(value / low) / math.log(high / low), 1)
 
 
+CURVE: Final = Picture("little", "bytes-in-flight.svg", recorded, curve_svg)
+
+
 def main(root: Path = ROOT) -> int:
     """Draw the curve of each GPU that has one recorded, into its folder."""
-    return draw(root, FILE, recorded, curve_svg)
+    return draw(root, CURVE)
 
 
 if __name__ == "__main__":

@@ -1,29 +1,64 @@
-"""Draw a picture of each GPU's newest baseline into its folder."""
+"""What is recorded, as pictures: beside each GPU's baselines, and in the page of a run."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from harness.baselines import newest, write_whole
+from harness.spelling import gigabytes
 
 PUBLISHED: Final = "seminar-a100-80gb"  # a table to hold against, no recording of ours
 Document = dict[str, Any]
 
+# Styles of a picture begin with its class: inside a page they would reach everything else.
+TEMPLATES: Final = Environment(
+    loader=PackageLoader("harness.report", "templates"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=StrictUndefined,
+)
+TEMPLATES.filters["gigabytes"] = gigabytes
 
-def draw(
-    root: Path, file: str, drawable: Callable[[Document], object], svg: Callable[[Document], str]
-) -> int:
-    """Write `file` for each GPU whose baseline is drawable; return 1 if a baseline is damaged."""
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a recording.
+
+    Attributes
+    ----------
+    section
+        Whose claims it is about.
+    shows
+        Returns what of a recording it shows, if there is any.
+    """
+
+    section: str
+    file: str
+    shows: Callable[[Document], object]
+    svg: Callable[[Document], str]
+
+
+def bandwidth(benchmark: Mapping[str, Any]) -> float:
+    """Return GB/s: the bytes over the median that is shown, not what was stored of one run."""
+    return float(benchmark["extra_info"]["bytes"] / benchmark["stats"]["median"] / 1e9)
+
+
+def draw(root: Path, picture: Picture) -> int:
+    """Write the picture of each GPU whose baseline shows it; return 1 if a baseline is damaged."""
     problems: list[str] = []
     for folder in sorted(
         each for each in root.iterdir() if each.is_dir() and each.name != PUBLISHED
     ):
         baseline = newest(folder, problems)
-        if baseline and drawable(baseline.document):
-            write_whole(folder / file, svg(baseline.document))
-            print(folder / file)
+        if baseline and picture.shows(baseline.document):
+            write_whole(folder / picture.file, picture.svg(baseline.document))
+            print(folder / picture.file)
     print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
     return 1 if problems else 0

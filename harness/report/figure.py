@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.baselines import ROOT, read
-from harness.report.drawing import PUBLISHED, draw
-from harness.report.ledger import duration
-from harness.report.page import TEMPLATES
+from harness.report.drawing import PUBLISHED, TEMPLATES, Picture, bandwidth, draw
+from harness.spelling import duration, gigabytes
 
 RUNG: Final = re.compile(r"\[reduce_(v[1-7])\]$")
 
@@ -37,7 +36,7 @@ class Rung:
     idea: str
     y: float
     recorded: Bar | None
-    published: Bar | None
+    published: Bar
 
 
 def ladder_svg(baseline: dict[str, Any], published: dict[str, Any] | None = None) -> str:
@@ -57,8 +56,8 @@ def ladder_svg(baseline: dict[str, Any], published: dict[str, Any] | None = None
             name.upper(),
             _idea(theirs[name]),
             TOP + ROW * row,
-            _bar(ours.get(name)),
-            _bar(theirs[name]),
+            _bar(ours[name], bandwidth(ours[name])) if name in ours else None,
+            _bar(theirs[name], theirs[name]["extra_info"]["GB/s"]),  # as it is printed
         )
         for row, name in enumerate(sorted(theirs))
     ]
@@ -93,22 +92,22 @@ def _idea(bench: dict[str, Any]) -> str:
     return str(bench["extra_info"]["idea"])
 
 
-def _bar(bench: dict[str, Any] | None) -> Bar | None:
-    if bench is None:
-        return None
-    rate = float(bench["extra_info"]["GB/s"])
-    return Bar(place(rate), duration(bench["stats"]["median"]), f"{rate:,.{rate < 10:d}f} GB/s")
+def _bar(bench: dict[str, Any], rate: float) -> Bar:
+    return Bar(place(rate), duration(bench["stats"]["median"]), f"{gigabytes(rate)} GB/s")
 
 
 def _lines(device: dict[str, Any]) -> list[tuple[float, str]]:
     """Return the vertical lines: the memory's peak, and what a copy reaches."""
     named = {"peak": device.get("peak GB/s"), "copy": device.get("copy GB/s")}
-    return [(place(rate), f"{name} {rate:,.0f}") for name, rate in named.items() if rate]
+    return [(place(rate), f"{name} {gigabytes(rate)}") for name, rate in named.items() if rate]
+
+
+LADDER: Final = Picture("reduce", "ladder.svg", _rungs, ladder_svg)
 
 
 def main(root: Path = ROOT) -> int:
     """Draw the ladder of each GPU that has a recorded one, into its folder."""
-    return draw(root, "ladder.svg", _rungs, ladder_svg)
+    return draw(root, LADDER)
 
 
 if __name__ == "__main__":

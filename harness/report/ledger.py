@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from harness.evidence import Evidence, spelled
+from harness.evidence import Evidence
+from harness.spelling import bound, ratio, shown
 from harness.timing import Outcome
 
 Row = dict[str, Any]
-KINDS: Final = ("timed", "cause", "counted")  # as they weigh
-SHORTEST_SHOWN, LONGEST_SHOWN = 1e-12, 1e6  # seconds, beyond which digits are noise
+LEGEND: Final = {  # the kinds of evidence, as build/claims.json names them
+    "counted": "must equal what is expected, exactly",
+    "timed": "a ratio of two times of this run, with its 99 % interval",
+    "cause": "such a ratio of kernels that differ only in what is named as the cause",
+    "recorded": "either of the two, of times that a GPU took earlier, judged here by the same code",
+}
+WEIGHTS: Final = {"timed": 0, "recorded": 0, "cause": 1, "recorded cause": 1, "counted": 2}
 
 
 @dataclass(frozen=True)
 class Ledger:
     """The claims of one run; `claims` are the rows of build/claims.json.
 
-    `partial` says in words how much of the claims this is; empty if it is all of them.
+    `partial` says in words how much of the claims this is; empty if it is all of them. `pictures`
+    are those that the page shows, by section.
     """
 
     device: dict[str, Any]
     claims: list[Row]
     partial: str = ""
+    pictures: Mapping[str, str] = field(default_factory=dict)
 
     def sections(self) -> dict[str, list[Row]]:
         """Return the claims by section, both in the order stated."""
@@ -54,20 +62,15 @@ def finding(evidence: Row) -> str:
     ...          "bound": [1.3, None]})
     'V2 / V3 = 1.542 [1.53, 1.55], needs >= 1.3'
     """
-    what, value, bound = evidence["what"], evidence["value"], evidence["bound"]
+    what, value, needed = evidence["what"], evidence["value"], evidence["bound"]
     if evidence["kind"] == "counted":
-        sign = "=" if value == bound else f"is not {shown(bound)} but"
+        sign = "=" if value == needed else f"is not {shown(needed)} but"
         return f"{what} {sign} {shown(value)}"
     if value is None:
-        return f"{what}: not measured ({evidence['device']}), needs {spelled(bound)}"
+        return f"{what}: not measured ({evidence['device']}), needs {bound(needed)}"
     interval = evidence["interval"]
-    between = f" [{', '.join(map(_digits, interval))}]" if interval else " (too few pairs)"
-    return f"{what} = {_digits(value)}{between}, needs {spelled(bound)}"
-
-
-def _digits(value: float | str) -> str:
-    """Return four digits of a ratio; one that is not finite is a word in JSON."""
-    return f"{float(value):.4g}"
+    between = f" [{', '.join(map(ratio, interval))}]" if interval else " (too few pairs)"
+    return f"{what} = {ratio(value)}{between}, needs {bound(needed)}"
 
 
 def instead(row: Row) -> str:
@@ -75,20 +78,25 @@ def instead(row: Row) -> str:
     return str(row["finding"]) if row["verdict"] == "refuted" else ""
 
 
-def source(evidence: Row) -> str:
-    """Return where a piece of evidence comes from, in the words of the tables."""
-    if evidence["kind"] == "recorded":
-        known = evidence["value"] is not None
-        return f"recorded on {evidence['device']}" if known else "not recorded"
-    on = f"{'counted' if evidence['kind'] == 'counted' else 'timed'} on {evidence['device']}"
-    return f"{on} ({evidence['clock']})" if evidence["clock"] else on
-
-
 def label(evidence: Row) -> str:
-    """Return "counted", "timed" or "cause"; for a recording, what it recorded."""
-    if evidence["kind"] != "recorded":
-        return str(evidence["kind"])
-    return str(evidence.get("of", "timed"))
+    """Return the kind of a piece of evidence; a recorded cause is both."""
+    kind = str(evidence["kind"])
+    return f"{kind} cause" if evidence.get("of") == "cause" else kind
+
+
+def place(evidence: Row) -> str:
+    """Return where a number is from, and of a time of this run its clock; nothing without one."""
+    if evidence["value"] is None:
+        return ""
+    clock = evidence["clock"] if evidence["kind"] != "recorded" else None
+    return f"{evidence['device']} ({clock})" if clock else str(evidence["device"])
+
+
+def source(evidence: Row) -> str:
+    """Return how and where a piece of evidence was taken."""
+    how = "timed" if evidence["kind"] == "cause" else evidence["kind"]
+    where = place(evidence)
+    return f"{how} on {where}" if where else f"not {how}"
 
 
 def outcome(evidence: Row) -> Outcome:
@@ -111,9 +119,15 @@ def ranked(evidence: list[Row]) -> list[Row]:
     """Return what failed, then what the test calls decisive, then times, causes and counts."""
 
     def rank(each: Row) -> tuple[bool, bool, int]:
-        return outcome(each) == "inside", not each.get("decisive"), KINDS.index(label(each))
+        return outcome(each) == "inside", not each.get("decisive"), WEIGHTS[label(each)]
 
     return sorted(evidence, key=rank)
+
+
+def deciding(evidence: list[Row]) -> list[Row]:
+    """Return the headline of a claim: the first as ranked, and what else decides it."""
+    first, others = ranked(evidence)[:1], ranked(evidence)[1:]
+    return first + [each for each in others if each.get("decisive")]
 
 
 def usual_sources(ledger: Ledger) -> dict[str, str]:
@@ -127,30 +141,6 @@ def usual_sources(ledger: Ledger) -> dict[str, str]:
 def origin(ledger: Ledger) -> str:
     """Return where most counts and most times come from, as one phrase."""
     usual = usual_sources(ledger)
-    times = usual.get("timed") or usual.get("cause")
-    counts = [usual["counted"]] if "counted" in usual else []
-    return "; ".join([*counts, f"times {times.removeprefix('timed ')}"] if times else counts)
-
-
-def shown(value: Any) -> str:
-    """Return a number, a list of them or a word as tables show it.
-
-    >>> shown([2, 4, 8.0])
-    '2 4 8'
-    """
-    if isinstance(value, (list, tuple)):
-        return " ".join(map(shown, value))
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def duration(seconds: float) -> str:
-    """Return a time with three digits, or the number itself where it is none.
-
-    >>> duration(0.1974), duration(62.6e-6)
-    ('197 ms', '62.6 µs')
-    """
-    if not SHORTEST_SHOWN < seconds < LONGEST_SHOWN:
-        return f"{seconds} s"
-    value, unit = (seconds * 1e3, "ms") if seconds >= 1e-3 else (seconds * 1e6, "µs")
-    digits = max(0, 2 - math.floor(math.log10(value)))
-    return f"{value:.{digits}f} {unit}"
+    counts = [usual.pop("counted")] if "counted" in usual else []
+    times = [usual[name] for name in WEIGHTS if name in usual][:1]
+    return "; ".join([*counts, *(f"times {each.removeprefix('timed ')}" for each in times)])

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from harness.report.ledger import Ledger, Row, finding, instead, source
+from harness.report.ledger import LEGEND, Ledger, Row, finding, instead, label, place, ranked
 
 HEAD = ["verdict", "claim", "the seminar says", "published", "evidence"]
 
 
 def markdown(ledger: Ledger) -> str:
-    """Return build/claims.md: totals, then one table a section."""
+    """Return build/claims.md: totals, what the kinds of evidence mean, then one table a section."""
     totals = ", ".join(f"{count} {verdict}" for verdict, count in ledger.totals().items())
     lines = [f"# Claims on {cell(ledger.device['name'])}", "", totals, ""]
     lines += [cell(ledger.partial), ""] if ledger.partial else []
+    lines += [*(f"- **{kind}**: {means}" for kind, means in LEGEND.items()), ""]
     for section, rows in ledger.sections().items():
         lines += [f"## {section}", "", _line(HEAD), _line(["---"] * len(HEAD))]
         lines += [_line(_cells(row)) for row in rows]
@@ -20,7 +21,7 @@ def markdown(ledger: Ledger) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    found = [f"{cell(finding(each))} ({cell(source(each))})" for each in row["evidence"]]
+    found = [cell(_found(each)) for each in ranked(row["evidence"])]
     found += [cell(row["note"])] if row.get("note") else []
     says = cell(row["says"])
     says += f"<br>*instead:* {cell(instead(row))}" if instead(row) else ""
@@ -31,6 +32,11 @@ def _cells(row: Row) -> list[str]:
         cell(row["published"] or ""),
         "<br>".join(found),
     ]
+
+
+def _found(evidence: Row) -> str:
+    where = place(evidence)
+    return f"{label(evidence)}: {finding(evidence)}" + (f" ({where})" if where else "")
 
 
 def _line(cells: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The claims as one self-contained HTML page: effect and cause apart, each interval drawn."""
+"""The claims as one self-contained HTML page: each interval drawn, and what is recorded too."""
 
 from __future__ import annotations
 
@@ -6,29 +6,22 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from harness.report.drawing import TEMPLATES
 from harness.report.ledger import (
+    LEGEND,
     Ledger,
     Row,
+    deciding,
     finding,
     instead,
     label,
     origin,
+    place,
     ranked,
-    shown,
-    source,
 )
+from harness.spelling import shown
 
-TEMPLATES: Final = Environment(
-    loader=PackageLoader("harness.report", "templates"),
-    autoescape=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=StrictUndefined,
-)
 MARGIN: Final = 0.12
-TITLES: Final = {"counted": "counted", "timed": "effect", "cause": "cause"}
 
 
 @dataclass(frozen=True)
@@ -54,30 +47,33 @@ def page(ledger: Ledger) -> str:
         facts={key: value for key, value in facts.items() if key != "name"},
         totals=ledger.totals(),
         sections=ledger.sections(),
+        pictures=ledger.pictures,
+        legend=LEGEND,
         groups=groups,
         briefs=briefs,
         finding=finding,
         instead=instead,
-        source=source,
+        label=label,
+        place=place,
         plot=plot,
     )
 
 
 def groups(row: Row) -> dict[str, list[Row]]:
-    """Return a claim's evidence as what was counted, the effect, and the cause."""
-    evidence = row["evidence"]
-    found = {title: [e for e in evidence if label(e) == kind] for kind, title in TITLES.items()}
-    return {title: rows for title, rows in found.items() if rows}
-
-
-def briefs(row: Row) -> dict[str, Row]:
-    """Return the first of each kind as a closed card shows it; a count only where it decides."""
-    found: dict[str, Row] = {}
+    """Return a claim's evidence by kind, what decides it first."""
+    found: dict[str, list[Row]] = {}
     for each in ranked(row["evidence"]):
-        title = TITLES[label(each)]
-        if title != "counted" or not found:
-            found.setdefault(title, each)
+        found.setdefault(label(each), []).append(each)
     return found
+
+
+def briefs(row: Row) -> list[Row]:
+    """Return what a closed card shows: the headline, and the first of each other kind of time."""
+    chosen = deciding(row["evidence"])
+    for each in ranked(row["evidence"]):
+        if label(each) not in ("counted", *map(label, chosen)):
+            chosen.append(each)
+    return chosen
 
 
 def plot(evidence: Row) -> Plot | None:

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.instructions import NONE_PARTED, Measured, Record, stored
-from harness.report.ledger import Ledger, Row, finding, instead
+from harness.report.ledger import Ledger, Row, deciding, finding, instead
 from harness.report.markdown import cell
-from harness.report.terminal import decisive
 
 ROOT: Final = Path(__file__).parents[2]
 TABLE: Final = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->)", re.DOTALL)
@@ -38,7 +37,7 @@ def _line(row: Row) -> str:
     says = cell(row["says"])
     if instead(row):
         says += f"<br>*instead: {cell(instead(row))}*"
-    evidence = "".join(cell(finding(each)) for each in decisive(row["evidence"])[:1])
+    evidence = "<br>".join(cell(finding(each)) for each in deciding(row["evidence"]))
     return f"| `{row['id']}` | {says} | {row['verdict']} | {evidence} |\n"
 
 

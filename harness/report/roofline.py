@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from harness.baselines import ROOT
 from harness.models import datasheet
-from harness.report.drawing import draw
-from harness.report.page import TEMPLATES
+from harness.report.drawing import TEMPLATES, Picture, draw
+from harness.spelling import gigabytes
 
 POINT: Final = re.compile(r"test_the_roofline_is_timed\[(.+)\]$")
 CHAIN: Final = "chain-"
@@ -109,8 +109,8 @@ def roofline_svg(baseline: dict[str, Any]) -> str:
     points, chains = _points(baseline), _chains(baseline)
     if not chains:
         raise ValueError("no chain test_the_roofline_is_timed[chain-...] is recorded")
-    measured = Roof(max(p.bandwidth for p in chains), max(p.rate for p in chains))
     device, name = baseline.get("device", {}), baseline["machine_info"]["gpu"]
+    measured = _measured(chains, device)
     limits = _limits(name, device)
     axes = Axes([*(p.rate for p in points), *(roof.peak for roof in limits.values())])
     return TEMPLATES.get_template("roofline.svg").render(
@@ -119,6 +119,7 @@ def roofline_svg(baseline: dict[str, Any]) -> str:
         clock=device.get("clock"),
         axes=axes,
         measured=measured,
+        copied="copy GB/s" in device,
         limits=limits,
         marks=[*_chain_marks(axes, chains), *_named_marks(axes, points, limits, measured)],
         x_ticks=[(axes.x(10.0**power), f"{10.0**power:,g}") for power in range(-1, 4)],
@@ -142,6 +143,12 @@ def _chains(baseline: dict[str, Any]) -> list[Point]:
 def _point(name: str, bench: dict[str, Any]) -> Point:
     flop, size = bench["extra_info"]["flop"], bench["extra_info"]["bytes"]
     return Point(name, flop / size, flop / bench["stats"]["median"])
+
+
+def _measured(chains: list[Point], device: dict[str, Any]) -> Roof:
+    """Return the roof of this card: what a copy reaches, as the claims have it, and a chain."""
+    copy = device.get("copy GB/s", 0) * 1e9
+    return Roof(copy or max(p.bandwidth for p in chains), max(p.rate for p in chains))
 
 
 def _limits(name: str, device: dict[str, Any]) -> dict[str, Roof]:
@@ -172,7 +179,7 @@ def _named_marks(
             detail = f"{point.rate / 1e12:,.0f} TFLOP/s, {share}"
             gemms.append(Mark(x, y, "gemm", text, detail, RIGHT, y + 22))
         elif not point.name.startswith(CHAIN):
-            detail = f"{point.bandwidth / 1e9:,.0f} GB/s, {share}"
+            detail = f"{gigabytes(point.bandwidth / 1e9)} GB/s, {share}"
             text = point.name.replace("_", " ")
             common.append(Mark(x, y, "common", text, detail, axes.x(LABELS), y + 4))
     return gemms + _apart(common)
@@ -201,9 +208,12 @@ def _place(value: float, low: float, high: float, start: float, end: float) -> f
     return round(start + (end - start) * min(max(share, 0.0), 1.0), 1)
 
 
+ROOFLINE: Final = Picture("roofline", "roofline.svg", _chains, roofline_svg)
+
+
 def main(root: Path = ROOT) -> int:
     """Draw the roof of each GPU that has one recorded, into its folder."""
-    return draw(root, "roofline.svg", _chains, roofline_svg)
+    return draw(root, ROOFLINE)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
 from harness.report.ledger import (
+    LEGEND,
     Ledger,
     Row,
     finding,
     instead,
     label,
+    place,
     ranked,
     source,
     usual_sources,
@@ -21,6 +24,7 @@ WIDEST: Final = 118
 NARROWEST: Final = 80
 PIPED: Final = 100
 INDENT: Final = 13
+KIND: Final = max(map(len, LEGEND))
 FINDINGS: Final = 3
 
 
@@ -46,6 +50,8 @@ def show(terminal: Any, ledger: Ledger, problems: list[str]) -> None:
         for row in rows:
             _show_claim(terminal, row, width, usual)
     terminal.write_line("")
+    for line in _folded((_after(kind, means) for kind, means in LEGEND.items()), width):
+        terminal.write_line(line, light=True)
     _show_totals(terminal, ledger)
     for problem in [*([ledger.partial] if ledger.partial else []), *problems]:
         terminal.write_line(problem, yellow=True)
@@ -73,17 +79,27 @@ def details(row: Row, width: int, usual: dict[str, str]) -> list[str]:
     """Return the decisive numbers and the note, folded to `width`."""
     chosen = decisive(row["evidence"])
     hidden = len(row["evidence"]) - len(chosen)
-    lines = [f"instead  {instead(row)}"] if instead(row) else []
+    lines = [_after("instead", instead(row))] if instead(row) else []
     lines += [_found(evidence, usual) for evidence in chosen]
     lines += [f"and {hidden} more in build/report.html"] if hidden else []
     lines += [row["note"]] if row.get("note") else []
-    folded = (textwrap.wrap(line, width - INDENT, subsequent_indent=" " * 9) for line in lines)
-    return [line for lines in folded for line in lines]
+    return _folded(lines, width - INDENT)
 
 
 def _found(evidence: Row, usual: dict[str, str]) -> str:
-    name, where = label(evidence), source(evidence)
-    return f"{name:<7}  {finding(evidence)}" + ("" if usual[name] == where else f"; {where}")
+    name, where = label(evidence), place(evidence)
+    unusual = where and source(evidence) != usual[name]
+    return _after(name, finding(evidence)) + (f"; on {where}" if unusual else "")
+
+
+def _after(word: str, text: str) -> str:
+    return f"{word:<{KIND}}  {text}"
+
+
+def _folded(lines: Iterable[str], width: int) -> list[str]:
+    hanging = " " * (KIND + 2)
+    folded = (textwrap.wrap(line, width, subsequent_indent=hanging) for line in lines)
+    return [line for lines in folded for line in lines]
 
 
 def decisive(evidence: list[Row]) -> list[Row]:

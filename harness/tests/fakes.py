@@ -27,7 +27,7 @@ class FakeGPU:
 
     architecture = "sm_90"
     multiprocessors = 132
-    bulk_copies = True
+    bulk_copies = 232_448
     clock = "cupti"
     peak_bandwidth = 4.8e12
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness import devices
-from harness.devices import NoGPU
+from harness.devices import NoGPU, opening
 from harness.tests.fakes import FakeGPU, document
 
 ROOT = Path(__file__).parent.parent.parent
@@ -82,7 +81,7 @@ class Run:
                 raise NoGPU("no driver here\nsecond line")
             return gpu
 
-        self._monkeypatch.setattr(devices, "open_device", open_device)
+        self._monkeypatch.setattr(opening, "open_device", open_device)
         return self.pytester.runpytest_inprocess("-p", "no:cacheprovider", *options)
 
     def claims(self) -> dict[str, dict[str, Any]]:
@@ -99,5 +98,5 @@ def recording(ratio: float = 1.5) -> dict[str, Any]:
     (bench,) = content["benchmarks"]
     test = "test_the_ladder_is_timed[reduce_v1]"
     bench |= {"name": test, "fullname": f"suites/test_ladder.py::{test}"}
-    bench["extra_info"] = {"GB/s": 2684.4}
+    bench["extra_info"] = {"bytes": 1 << 28, "GB/s": 2684.4}
     return content

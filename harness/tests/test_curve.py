@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from harness.models.datasheet import KIB, of
+from harness.models.little import bytes_needed
 from harness.report import curve
 from harness.report.curve import LEFT, RIGHT, Axes, curve_svg, fitting
 from harness.tests.fakes import document
@@ -20,14 +22,16 @@ RATES = {
 }
 
 
-def measured(*reads: tuple[int, int], chase: bool = True) -> dict[str, Any]:
+def measured(
+    *reads: tuple[int, int], chase: bool = True, gpu: str = "NVIDIA Prototype"
+) -> dict[str, Any]:
     """Return a baseline with these reads of 132 SMs, and a latency of 351 ns."""
     benchmarks: list[dict[str, Any]] = [
         {
             "fullname": f"read-{loads}-{blocks}",
             "name": f"test_bytes_in_flight_are_timed[read-{loads}-{blocks}]",
             "stats": {"median": 1e-4},
-            "extra_info": {"GB/s": RATES[loads, blocks], "grid": 132 * blocks, "block": 256},
+            "extra_info": {"bytes": RATES[loads, blocks] * 1e5, "grid": 132 * blocks, "block": 256},
         }
         for loads, blocks in reads
     ]
@@ -35,7 +39,7 @@ def measured(*reads: tuple[int, int], chase: bool = True) -> dict[str, Any]:
         name = f"test_bytes_in_flight_are_timed[chase-{lines}]"
         stats = {"median": nanoseconds * 1e-9 * 4096}
         benchmarks.append({"fullname": name, "name": name, "stats": stats, "extra_info": {}})
-    return document(benchmarks=benchmarks, device={"clock": "cupti", "peak GB/s": 4813.8})
+    return document(gpu, benchmarks=benchmarks, device={"clock": "cupti", "peak GB/s": 4813.8})
 
 
 def texts(svg: str) -> set[str]:
@@ -49,6 +53,17 @@ def test_the_reads_stand_below_what_littles_law_allows() -> None:
     assert {"350", "1,795 – 2,502", "4,637", "peak 4,814"} <= written
     assert "an SM needs 12.5 KiB = 4,814 GB/s × 351 ns / 132" in written
     assert "Little's law: bytes in flight / 351 ns" in written
+    assert any(text.endswith(" · latency as recorded") for text in written)
+
+
+def test_a_law_that_is_published_is_drawn_as_the_claims_have_it() -> None:
+    """One number for what an H200 needs, whatever its latency was on one day."""
+    written = texts(curve_svg(measured(*RATES, gpu="NVIDIA H200")))
+    h200 = of("NVIDIA H200")
+    assert h200
+    needed = bytes_needed(h200) / KIB / h200.multiprocessors
+    assert f"an SM needs {needed:.1f} KiB = 4,814 GB/s × 348 ns / 132" in written
+    assert any(text.endswith(" · latency as published") for text in written)
 
 
 def test_a_point_says_its_loads_and_threads() -> None:
@@ -91,8 +106,9 @@ def test_the_axes_are_logarithmic_and_fit_the_rates() -> None:
 def test_each_recorded_gpu_gets_its_picture(tmp_path: Path) -> None:
     """Beside its baselines; a folder without reads gets none."""
     without = measured() | {"machine_info": {"gpu": "NVIDIA B200"}}
-    for folder, content in (("nvidia-h200", measured(*RATES)), ("nvidia-b200", without)):
+    h200 = measured(*RATES, gpu="NVIDIA H200")
+    for folder, content in (("nvidia-h200", h200), ("nvidia-b200", without)):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "0001_a.json").write_text(json.dumps(content))
     assert curve.main(tmp_path) == 0
-    assert [path.parent.name for path in tmp_path.rglob(curve.FILE)] == ["nvidia-h200"]
+    assert [path.parent.name for path in tmp_path.rglob("bytes-in-flight.svg")] == ["nvidia-h200"]

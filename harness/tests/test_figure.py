@@ -11,7 +11,7 @@ import pytest
 
 from harness.report import figure
 from harness.report.figure import LEFT, RIGHT, ladder_svg, place
-from harness.report.ledger import duration
+from harness.spelling import duration
 from harness.tests.fakes import document
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -25,7 +25,7 @@ def ladder(*rungs: int) -> dict[str, Any]:
             "fullname": f"reduce_v{rung}",
             "name": f"test_the_ladder_is_timed[reduce_v{rung}]",
             "stats": {"median": TIMES[rung]},
-            "extra_info": {"GB/s": 2**28 / TIMES[rung] / 1e9},
+            "extra_info": {"bytes": 2**28, "GB/s": 4300.0},
         }
         for rung in rungs
     ]
@@ -44,8 +44,14 @@ def test_all_rungs_stand_beside_the_published_ones() -> None:
     assert [text for text in written if text in ("V1", "V2", "V3", "V4", "V5", "V6", "V7")]
     for text in ("118 ms · 2.3 GB/s", "62.0 µs · 4,330 GB/s", "197 ms · 1.4 GB/s"):
         assert text in written
+    assert "170 µs · 1,572 GB/s" in written  # as published: 170 µs would be 1,579
     assert "NVIDIA H200, recorded 2026-12-01 (cupti, cold L2)" in written
     assert {"peak 4,814", "copy 4,109", "A100-80GB as published"} < set(written)
+
+
+def test_a_time_and_its_bandwidth_are_of_one_median() -> None:
+    """A rate that was stored beside it is that of another sample, or of another run."""
+    assert "62.0 µs · 4,330 GB/s" in texts(ladder_svg(ladder(7)))
 
 
 def test_the_picture_is_deterministic_and_inside_its_frame() -> None:

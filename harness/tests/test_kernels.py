@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import struct
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -179,3 +182,52 @@ def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         "  pip install cupy-cuda13x 'nvidia-cuda-nvrtc<14'\n"
         "  pip install cupy-cuda12x nvidia-cuda-nvrtc-cu12"
     )
+
+
+@pytest.fixture
+def shared_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder that all users of a machine share, where CuPy has no folder yet."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("CUPY_CACHE_DIR", "as before once the test is over")
+    return tmp_path
+
+
+def kept_in() -> Path:
+    """Import CuPy as in a new process, and return where it keeps its kernels."""
+    os.environ.pop("CUPY_CACHE_DIR", None)
+    kernels.import_cupy()
+    return Path(os.environ["CUPY_CACHE_DIR"])
+
+
+def test_cupy_keeps_its_kernels_where_nobody_else_writes(shared_folder: Path) -> None:
+    """The same folder each time; one that was named in advance is taken as it is."""
+    folder = kept_in()
+    assert folder == shared_folder / f"cupy-kernels-{os.getuid()}"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert kept_in() == folder
+    os.environ["CUPY_CACHE_DIR"] = "/elsewhere"
+    kernels.import_cupy()
+    assert os.environ["CUPY_CACHE_DIR"] == "/elsewhere"
+
+
+@pytest.mark.parametrize("taken", ["by another user", "by a link", "by a file", "for all to write"])
+def test_a_folder_of_somebody_else_is_left_alone(
+    shared_folder: Path, monkeypatch: pytest.MonkeyPatch, taken: str
+) -> None:
+    """Whoever knows the name may have made it, and put code there."""
+    user = os.getuid() + (taken == "by another user")
+    monkeypatch.setattr(os, "getuid", lambda: user)
+    name = shared_folder / f"cupy-kernels-{user}"
+    if taken == "by a link":
+        (shared_folder / "theirs").mkdir(mode=0o700)
+        name.symlink_to("theirs")
+    elif taken == "by a file":
+        name.touch(mode=0o700)
+    else:
+        name.mkdir(mode=0o700)
+        name.chmod(0o777 if taken == "for all to write" else 0o700)
+    folder = kept_in()
+    assert folder.parent == shared_folder
+    assert folder.name.startswith("cupy-kernels-")
+    assert folder.resolve() not in (name, shared_folder / "theirs")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700

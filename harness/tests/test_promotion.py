@@ -10,9 +10,10 @@ import pytest
 
 from harness.baselines import BaselineError, newest, read
 from harness.baselines.__main__ import main
+from harness.baselines.merging import RUNS
 from harness.baselines.promotion import promote
 from harness.gate.compare import compare
-from harness.gate.samples import RUNS, timings
+from harness.gate.samples import timings
 from harness.gate.tests.nights import NAMES, all_by, night, only, samples
 from harness.gate.verdicts import Status
 from harness.tests.fakes import ENTRY

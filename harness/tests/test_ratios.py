@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.claims import Verdict
+from harness.claims import Claim, Verdict, statement
 from harness.ratios import Measured, Recorded
 from harness.tests.fakes import around
 from harness.tests.test_claims import FAST, SLOW, baseline, claim, measured
@@ -72,6 +72,21 @@ def test_a_damaged_recording_leaves_the_claim_undecided(
     assert recorder.verdict is Verdict.UNDECIDED
     where = "0001_recorded.json: the pairs of reduce.v3-over-v2, V2 / V3 are damaged"
     assert f"{where} ({wrong}" in recorder.notes[0]
+
+
+def test_what_another_claim_recorded_of_the_same_workloads_is_the_same_ratio() -> None:
+    """A claim that is newer than the recording need not wait for the next; names say what ran."""
+    recording = baseline(seconds=SOUND)
+    for numerator, denominator, verdict in (
+        (SLOW, FAST, Verdict.HOLDS),
+        (FAST, SLOW, Verdict.UNDECIDED),
+    ):
+        other = Claim(statement("little.new", "says"), lambda: Recorded(recording), "host")
+        other.timed("slow over fast", numerator, denominator, at_least=1.3)
+        assert other.verdict is verdict
+    damaged = Claim(statement("a.b", "says"), lambda: Recorded(baseline(seconds=[5])), "host")
+    damaged.timed("slow over fast", SLOW, FAST, at_least=1.3)
+    assert "the pairs of reduce.v3-over-v2, V2 / V3 are damaged" in damaged.notes[0]
 
 
 def test_pairs_that_depend_on_each_other_are_noted() -> None:

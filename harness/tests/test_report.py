@@ -14,9 +14,10 @@ from harness import report
 from harness.evidence import Evidence
 from harness.ledger import merged
 from harness.report import Ledger, show
-from harness.report.ledger import duration, finding, source
+from harness.report.ledger import finding, source
 from harness.report.markdown import markdown
 from harness.report.page import page
+from harness.spelling import duration
 
 WIDTH = 100
 
@@ -89,9 +90,9 @@ def test_the_table_has_every_claim_and_its_decisive_numbers() -> None:
     """Two lines or more a claim; evidence from an unusual source names it."""
     text = shown().text
     assert "holds      soa-8x: a | b <c> & d (published: 8x)" in text
-    assert "timed    V2 / V3 = 1.542 [1.53, 1.55], needs >= 1.3" in text
+    assert "timed     V2 / V3 = 1.542 [1.53, 1.55], needs >= 1.3" in text
     assert "recorded on NVIDIA H200, 2026-12-01" in " ".join(text.split())
-    assert "cause    V3 / V2 masked, both with a store = 1.19 [1.1, 1.2], needs 0.9..2" in text
+    assert "cause     V3 / V2 masked, both with a store = 1.19 [1.1, 1.2], needs 0.9..2" in text
     assert "V5 / V6: not measured (no recording), needs 0.95..1.05" in text
     assert "the modulo was the cost" in text
     assert "1 holds  1 refuted  1 undecided  1 broken" in text
@@ -100,7 +101,7 @@ def test_the_table_has_every_claim_and_its_decisive_numbers() -> None:
 def test_what_broke_a_claim_is_shown_first() -> None:
     """Six counts, three lines: the wrong one must be among them."""
     lines = shown().text.partition("v7-over-v6")[2].splitlines()
-    assert lines[1].strip() == "counted  load sectors, AoS / SoA is not 8 but 5"
+    assert lines[1].strip() == "counted   load sectors, AoS / SoA is not 8 but 5"
     assert lines[4].strip() == "and 3 more in build/report.html"
 
 

@@ -60,6 +60,13 @@ def test_every_kernel_stands_under_the_roof_with_its_share() -> None:
     assert {"memory's peak 4,814 GB/s", "fp32 peak 67 TFLOP/s"} < set(written)
 
 
+def test_what_a_copy_reaches_is_one_number_in_all_pictures() -> None:
+    """As beside the ladder, and what claims call a copy; the best chain where there is none."""
+    copied = recorded() | {"device": {"peak GB/s": 4814.3, "copy GB/s": 4100.4}}
+    assert "60.0 TFLOP/s, copy 4,100 GB/s" in texts(roofline_svg(copied))
+    assert "measured ridge 14.6 FLOP/B" in texts(roofline_svg(copied))
+
+
 def test_a_gpu_without_a_data_sheet_has_its_measured_roof_alone() -> None:
     """Shares are then of that."""
     svg = roofline_svg(recorded("NVIDIA Prototype"))

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from harness import devices
-from harness.tests.fakes import FakeGPU
+from harness.devices import opening
+from harness.tests.fakes import MEGABYTE, FakeGPU
 from harness.tests.rehearsal import BROKEN, LADDER, ROOT, Run, recording
 from kernels import CompilerMissing
 
@@ -61,6 +61,25 @@ def test_a_gpu_without_a_baseline_measures_and_records(run: Run) -> None:
     facts = {"kernel": "reduce_v1", "GB/s": 10.0, "percent of peak": 0.2, "clock": "cupti"}
     assert facts.items() <= bench["extra_info"].items()
     assert not (run.pytester.path / "baselines").exists()
+
+
+def test_a_stored_bandwidth_is_that_of_the_median_beside_it(run: Run) -> None:
+    """Twenty samples have no middle one: theirs is the mean of two."""
+    run.write(ladder=LADDER)
+    assert run.on(FakeGPU(noise=0.2), "--benchmark-json=build/baseline.json").ret == 0
+    recorded = json.loads((run.pytester.path / "build" / "baseline.json").read_text())
+    for bench in recorded["benchmarks"]:
+        rate = MEGABYTE / bench["stats"]["median"] / 1e9
+        assert bench["extra_info"]["GB/s"] == round(rate, 1)
+
+
+def test_the_page_shows_the_recording_that_the_run_is_judged_from(run: Run) -> None:
+    """On a GPU its own, which is not what was measured just now."""
+    run.store(recording())
+    for gpu in (None, FakeGPU(), FakeGPU("NVIDIA B200")):
+        run.on(gpu)
+        page = (run.pytester.path / "build" / "report.html").read_text("utf-8")
+        assert page.count("NVIDIA H200, recorded 2026-12-01") == (gpu is None or "H" in gpu.name)
 
 
 @pytest.mark.parametrize("options", [(), ("-W", "error")], ids=["plain", "warnings-are-errors"])
@@ -150,9 +169,9 @@ def test_in_parallel_nothing_is_timed_and_every_claim_comes_home(run: Run) -> No
     run.store(recording())
     run.write(ladder=LADDER, broken=BROKEN)
     plugin = """
-        from harness import devices
+        from harness.devices import opening
         from harness.tests.fakes import FakeGPU
-        devices.open_device = lambda wanted: FakeGPU()
+        opening.open_device = lambda wanted: FakeGPU()
     """
     run.pytester.makepyfile(fake_gpu=plugin)
     options = ("-p", "fake_gpu", "-p", "no:cacheprovider", "-n", "2")
@@ -178,7 +197,7 @@ def test_a_missing_compiler_is_a_usage_error(run: Run, monkeypatch: pytest.Monke
     def refuse(wanted: str) -> None:
         raise CompilerMissing("install the compiler")
 
-    monkeypatch.setattr(devices, "open_device", refuse)
+    monkeypatch.setattr(opening, "open_device", refuse)
     for options in (("-q",), (), ("--gpu=emulate",)):
         result = run.pytester.runpytest_inprocess(*options)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -193,7 +212,7 @@ def test_collecting_opens_no_device(
     def refuse(wanted: str) -> None:
         raise AssertionError("opened")
 
-    monkeypatch.setattr(devices, "open_device", refuse)
+    monkeypatch.setattr(opening, "open_device", refuse)
     for options in (("--collect-only", "--benchmark-compare"), ("--help",), ("--markers",)):
         assert run.pytester.runpytest_inprocess(*options).ret == 0
 

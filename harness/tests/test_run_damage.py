@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness import devices, rig
+from harness import rig
+from harness.devices import opening
 from harness.devices.driver import Unusable
 from harness.tests.fakes import FakeGPU
 from harness.tests.rehearsal import LADDER, Run, recording
@@ -114,7 +115,7 @@ def test_a_device_that_cannot_be_opened_is_a_usage_error(
     def refuse(wanted: str) -> None:
         raise error
 
-    monkeypatch.setattr(devices, "open_device", refuse)
+    monkeypatch.setattr(opening, "open_device", refuse)
     ended(run.pytester.runpytest_inprocess(), f"ERROR: {error}")
 
 

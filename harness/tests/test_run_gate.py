@@ -26,9 +26,9 @@ def test_the_ladder_is_timed(bench, rung):
     bench(FakeWorkload(rung, {seconds}))
 """
 PLUGIN = """
-from harness import devices
+from harness.devices import opening
 from harness.tests.fakes import FakeGPU
-devices.open_device = lambda wanted: FakeGPU()
+opening.open_device = lambda wanted: FakeGPU()
 """
 RUNGS = ["reduce_v1", "reduce_v2"]
 V2 = "suites/test_ladder.py::test_the_ladder_is_timed[reduce_v2]"

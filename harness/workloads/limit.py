@@ -130,10 +130,12 @@ TILES: Final = (
     (16384 * KIB, Shape("reduce_tile", 512, 4)),
     (65536 * KIB, Shape("reduce_tile", 512, 8)),
 )
-# KiB to keep in flight on an SM: twice CUB's minimum (tuning_transform.cuh), of which half arrives
-# while a block adds the other half. An H200 is 0.7 % slower with 64 KiB, and no faster with 256.
+# KiB to keep in flight on an SM, of which half arrives while a block adds the other half: twice
+# what NVIDIA asks for 90 % of the peak (GTC 2025), before Hopper twice CUB's minimum. With 64 KiB
+# an H200 is half a per cent slower, with 256 no faster.
 IN_FLIGHT: Final = {"sm_70": 32, "sm_80": 32, "sm_86": 32, "sm_89": 32, "sm_90": 128, "sm_100": 128}
 IN_FLIGHT_ELSEWHERE: Final = 64  # KiB
+STATIC: Final = KIB  # of a block's shared memory, for V10's barriers and the sums of its warps
 V10: Final = Shape("reduce_v10", 256, per_sm=1, stages=4, chunk=32 * KIB)
 
 
@@ -150,7 +152,12 @@ def best(device: Device, size: int, element: Element) -> Shape:
     for most, shape in TILES:
         if size * element.stored.itemsize <= most:
             return shape
-    return V10 if device.bulk_copies else streaming("reduce_v9", device.architecture)
+    return V10 if fits(device, V10) else streaming("reduce_v9", device.architecture)
+
+
+def fits(device: Device, shape: Shape) -> bool:
+    """Whether the device has the bulk copies that a shape needs, and room for them."""
+    return not shape.stages or shape.shared + STATIC <= device.bulk_copies
 
 
 def element_of(x: Array, element: str | None = None) -> str:
@@ -210,10 +217,11 @@ def sum_by(device: Device, x: Array, element: str, shape: Shape) -> float | int:
 
 def launch_of(device: Device, x: Array, out: Array, element: str, shape: Shape) -> Launch:
     """Return the launch that leaves the sum of x in `out`, or, with atomics, adds it there."""
-    if shape.stages and not device.bulk_copies:
+    if not fits(device, shape):
         raise RungMissing(
-            f"{shape.rung} is made of bulk copies, which GPUs have from sm_90 on and {device.name} "
-            "has not: take reduce_v9, as reduce_sum does"
+            f"{shape.rung} fills {shape.shared} bytes of a block's shared memory by bulk copies "
+            f"(sm_90 and later), {device.name} can fill {device.bulk_copies}: take reduce_v9, as "
+            "reduce_sum does"
         )
     kind, size = ELEMENTS[element], vector_size(ANY, x)
     grid = shape.grid(size // kind.per_load, device)

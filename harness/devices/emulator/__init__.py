@@ -98,7 +98,7 @@ class EmulatedDevice:
         self.name = f"emulated {architecture}"
         self.architecture = architecture
         self.multiprocessors = multiprocessors
-        self.bulk_copies = False
+        self.bulk_copies = 0
         self._step_limit = step_limit
         self._memory = GlobalMemory()
         self._counters: Counters | None = None

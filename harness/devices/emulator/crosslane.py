@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from harness.devices.emulator.machine import Machine
 from harness.devices.emulator.ptx import Instruction, Operand, Vector
 from harness.devices.emulator.threads import Lanes, Values
-
-if TYPE_CHECKING:
-    from harness.devices.emulator.machine import Machine
 
 
 def active_mask(machine: Machine, instruction: Instruction, lanes: Lanes) -> None:

@@ -5,15 +5,22 @@ Execution does not count and counting does not execute.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 import numpy as np
 
 from harness.devices.emulator.lanewise import DTYPES, extend, reinterpret
 from harness.devices.emulator.memory import Addresses, GlobalMemory, Place, Space
-from harness.devices.emulator.program import Program
-from harness.devices.emulator.ptx import Address, Immediate, Instruction, Operand, Register, Symbol
+from harness.devices.emulator.ptx import (
+    Address,
+    Entry,
+    Immediate,
+    Instruction,
+    Operand,
+    Register,
+    Symbol,
+)
 from harness.devices.emulator.shared import SharedMemory
 from harness.devices.emulator.threads import (
     DONE,
@@ -34,6 +41,17 @@ class Fault(RuntimeError):
     """The kernel did what hardware forbids; the message quotes instruction, block and thread."""
 
 
+Handler = Callable[["Machine", Instruction, Lanes], None]
+
+
+class Runnable(Protocol):
+    """What a machine runs: the basic blocks of an entry, each instruction with its handler."""
+
+    entry: Entry
+    blocks: list[list[tuple[Instruction, Handler]]]
+    merged: frozenset[str]
+
+
 class Observer(Protocol):
     """What a machine tells while it runs. `lanes` broadcast to (blocks, warps, 32)."""
 
@@ -50,7 +68,7 @@ class Machine:
 
     def __init__(
         self,
-        program: Program,
+        program: Runnable,
         threads: Threads,
         specials: Mapping[str, Values],
         parameters: Mapping[str, np.generic],

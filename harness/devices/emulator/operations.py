@@ -6,20 +6,16 @@ An instruction that no table describes, or with a modifier its table does not li
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from harness.devices.emulator.crosslane import active_mask, elements, shuffle, vote
 from harness.devices.emulator.lanewise import DTYPES, LANEWISE, SOURCE_TYPES, choose
+from harness.devices.emulator.machine import Handler, Machine
 from harness.devices.emulator.ptx import Address, Immediate, Instruction, Symbol, Vector
 from harness.devices.emulator.rounding import ROUND_TO_INTEGER, FlushingAdd, saturate
 from harness.devices.emulator.threads import Lanes, Values
-
-if TYPE_CHECKING:
-    from harness.devices.emulator.machine import Machine
-
-Handler = Callable[["Machine", Instruction, Lanes], None]
 
 
 class Unsupported(NotImplementedError):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from harness.devices.emulator.lanewise import DTYPES
-from harness.devices.emulator.operations import Handler, Unsupported, handler_of
+from harness.devices.emulator.machine import Handler
+from harness.devices.emulator.operations import Unsupported, handler_of
 from harness.devices.emulator.ptx import (
     Address,
     Entry,

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from harness.baselines import ROOT, read
+from harness.baselines.merging import RUNS
 from harness.gate.limits import limit, resolution
-from harness.gate.samples import RUNS, Timing, timings
+from harness.gate.samples import Timing, timings
 from harness.gate.verdicts import Status, judged
 
 RECORDED: Final = ROOT / "nvidia-h200" / "0001_2026-11-30.json"

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import numpy as np
 
-from harness.devices.emulator.sass.groups import LANE
+from harness.devices.emulator.sass.groups import LANE, Groups
 from harness.devices.emulator.sass.instructions import Decoded, Uncountable
+from harness.devices.emulator.sass.operands import Operand
+from harness.devices.emulator.sass.program import Program
 from harness.devices.emulator.threads import DONE, Lanes
-
-if TYPE_CHECKING:
-    from harness.devices.emulator.sass.machine import Machine
 
 EVERY_LANE: Final = 0xFFFFFFFF
 INSTRUCTION: Final = 16
 
 
-def branch(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+class Flow(Protocol):
+    """What sends lanes somewhere: the groups they are in, and what decides where they go."""
+
+    program: Program
+    groups: Groups
+
+    def holds(self, code: Decoded, lanes: Lanes) -> Lanes: ...
+    def decide(self, code: Decoded, operand: Operand, lanes: Lanes) -> Lanes: ...
+
+
+def branch(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """BRA: the lanes where guard and condition hold go to the target."""
     taken = lanes & machine.holds(code, lanes)
     conditions = code.sources[:-1]
@@ -29,7 +38,7 @@ def branch(machine: Machine, code: Decoded, lanes: Lanes) -> None:
     _part(machine, code, lanes, taken, machine.program.target(code))
 
 
-def _apart(machine: Machine, code: Decoded, lanes: Lanes) -> Lanes:
+def _apart(machine: Flow, code: Decoded, lanes: Lanes) -> Lanes:
     """BRA.DIV is taken by a group that is not the whole mask."""
     mask = machine.decide(code, code.sources[0], lanes).astype(np.int64)
     leader = machine.groups.leader
@@ -38,20 +47,20 @@ def _apart(machine: Machine, code: Decoded, lanes: Lanes) -> Lanes:
     return np.asarray(present != mask)
 
 
-def leave(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+def leave(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """EXIT: these lanes are done, and nobody waits for them."""
     done = lanes & machine.holds(code, lanes)
     _part(machine, code, lanes, done, DONE)
     machine.groups.leave(done)
 
 
-def call(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+def call(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """CALL: go to a function; the code before it has put the way back into a register."""
     called = lanes & machine.holds(code, lanes)
     _part(machine, code, lanes, called, machine.program.target(code))
 
 
-def come_back(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+def come_back(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """RET: each lane goes to the offset in its register, counted from the entry."""
     if (lanes & ~machine.holds(code, lanes)).any():
         raise Uncountable(f"{code.where}: a RET that only some lanes take is not known here")
@@ -63,7 +72,7 @@ def come_back(machine: Machine, code: Decoded, lanes: Lanes) -> None:
     machine.groups.split(lanes, {place: lanes & (places == place) for place in wanted})
 
 
-def _part(machine: Machine, code: Decoded, lanes: Lanes, taken: Lanes, target: int) -> None:
+def _part(machine: Flow, code: Decoded, lanes: Lanes, taken: Lanes, target: int) -> None:
     after = code.offset + INSTRUCTION
     if target == after:
         machine.groups.go(after, lanes)
@@ -71,14 +80,14 @@ def _part(machine: Machine, code: Decoded, lanes: Lanes, taken: Lanes, target: i
         machine.groups.split(lanes, {target: taken, after: lanes & ~taken})
 
 
-def wait(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+def wait(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """BSYNC: wait for all lanes that passed the BSSY of this barrier together."""
     _all(machine, code, lanes)
     machine.groups.go(code.offset + INSTRUCTION, lanes)
     machine.groups.wait(code.sources[0].name, lanes)
 
 
-def wait_for_mask(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+def wait_for_mask(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """WARPSYNC: wait for the lanes of a mask."""
     _all(machine, code, lanes)
     if "COLLECTIVE" in code.modifiers:
@@ -90,22 +99,22 @@ def wait_for_mask(machine: Machine, code: Decoded, lanes: Lanes) -> None:
     machine.groups.wait_for(mask, lanes)
 
 
-def _all(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+def _all(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     if (lanes & ~machine.holds(code, lanes)).any():
         raise Uncountable(f"{code.where}: a wait that only some lanes take is not known here")
 
 
-def join(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+def join(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """BSSY: the lanes of a group are to meet again."""
     machine.groups.join(code.sources[0].name, lanes)
 
 
-def forget(machine: Machine, code: Decoded, lanes: Lanes) -> None:
+def forget(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """BREAK: these lanes will not come to the barrier."""
     machine.groups.forget(code.sources[0].name, lanes)
 
 
-ENDINGS: Final[dict[str, Callable[[Machine, Decoded, Lanes], None]]] = {
+ENDINGS: Final[dict[str, Callable[[Flow, Decoded, Lanes], None]]] = {
     "BRA": branch,
     "EXIT": leave,
     "CALL": call,
@@ -113,7 +122,7 @@ ENDINGS: Final[dict[str, Callable[[Machine, Decoded, Lanes], None]]] = {
     "BSYNC": wait,
     "WARPSYNC": wait_for_mask,
 }
-JOINS: Final[dict[str, Callable[[Machine, Decoded, Lanes], None]]] = {
+JOINS: Final[dict[str, Callable[[Flow, Decoded, Lanes], None]]] = {
     "BSSY": join,
     "BREAK": forget,
 }

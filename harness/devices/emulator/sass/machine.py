@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from harness.devices.emulator.sass import supplies
 from harness.devices.emulator.sass.boxes import Box, NotProven, prove
+from harness.devices.emulator.sass.branches import ENDINGS, JOINS
 from harness.devices.emulator.sass.groups import Groups, Stuck
 from harness.devices.emulator.sass.instructions import Decoded, Rank, Uncountable
 from harness.devices.emulator.sass.meanings import BITS, WORD, Unknown
@@ -89,8 +90,6 @@ class Machine:
         raise Uncountable(f"{self.program.name}: still running after {STEP_LIMIT} steps")
 
     def _step(self, offset: int, lanes: Lanes) -> None:
-        from harness.devices.emulator.sass.branches import ENDINGS, JOINS
-
         block = self.program.blocks[offset]
         self.executions[offset] += self.issued(lanes)
         for code in self.program.slice[offset]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,20 @@ from harness.devices.emulator.sass.boxes import Box
 from harness.devices.emulator.sass.conversions import halves
 from harness.devices.emulator.sass.instructions import Decoded, Rank
 from harness.devices.emulator.sass.meanings import Unknown
-from harness.devices.emulator.sass.registers import Value, known
+from harness.devices.emulator.sass.registers import Registers, Value, known
 from harness.devices.emulator.threads import WARP
-
-if TYPE_CHECKING:
-    from harness.devices.emulator.sass.machine import Machine
 
 NO_SLOW_DIVISION: Final = "no float division takes its slow path (FCHK is false)"
 CLOCKS: Final = ("SR_CLOCKLO", "SR_CLOCKHI", "SR_GLOBALTIMERLO", "SR_GLOBALTIMERHI")
 NARROW: Final = {"U8": 8, "U16": 16}
+
+
+class Supplied(Protocol):
+    """What keeps the supplies of a launch, and what was assumed of it."""
+
+    registers: Registers
+    specials: dict[str, Value]
+    assumptions: set[str]
 
 
 def special_registers(
@@ -43,7 +48,7 @@ def special_registers(
     return {**found, "SR_LANEID": Value(lane), "SRZ": known(0)}
 
 
-def special(machine: Machine, code: Decoded) -> list[Value]:
+def special(machine: Supplied, code: Decoded) -> list[Value]:
     """S2R, S2UR, CS2R: a special register, and zero above it."""
     name = code.instruction.operands[-1]
     if name not in machine.specials or (code.outputs[0].name[0] == "U" and "TID" in name):
@@ -51,7 +56,7 @@ def special(machine: Machine, code: Decoded) -> list[Value]:
     return [machine.specials[name], known(0)]
 
 
-def constant(machine: Machine, code: Decoded) -> list[Value]:
+def constant(machine: Supplied, code: Decoded) -> list[Value]:
     """LDC, ULDC, LDCU: words of the constant bank."""
     (source,) = code.sources
     if source.kind != "constant" or source.sign or {"S8", "S16"} & set(code.modifiers):
@@ -65,24 +70,24 @@ def constant(machine: Machine, code: Decoded) -> list[Value]:
     return words
 
 
-def _narrow(machine: Machine, code: Decoded, offset: int, bits: int) -> Value:
+def _narrow(machine: Supplied, code: Decoded, offset: int, bits: int) -> Value:
     word = machine.registers.constant(offset // 4 * 4, code.offset + 1)
     shifted = word.bits >> np.uint64(8 * (offset % 4)) & np.uint64((1 << bits) - 1)
     return Value(shifted, word.source, word.rank)
 
 
-def immediate(machine: Machine, code: Decoded) -> list[Value]:
+def immediate(machine: Supplied, code: Decoded) -> list[Value]:
     """HFMA2: a constant that the compiler wrote as two halves."""
     return [Value(bits) for bits in halves(code, [])]
 
 
-def never(machine: Machine, code: Decoded) -> list[Value]:
+def never(machine: Supplied, code: Decoded) -> list[Value]:
     """FCHK: whether a float division needs its slow path; taken to be false, and said so."""
     machine.assumptions.add(NO_SLOW_DIVISION)
     return [known(False)]
 
 
-TABLE: Final[dict[str, Callable[[Machine, Decoded], list[Value]]]] = {
+TABLE: Final[dict[str, Callable[[Supplied, Decoded], list[Value]]]] = {
     **dict.fromkeys(("S2R", "S2UR", "CS2R", "CS2UR"), special),
     **dict.fromkeys(("LDC", "ULDC", "LDCU"), constant),
     "HFMA2": immediate,

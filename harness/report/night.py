@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from harness.gate.compare import Exit, Night
 from harness.gate.verdicts import Row, Status
-from harness.report.ledger import duration
 from harness.report.markdown import cell
+from harness.spelling import duration
 
 SAYS: Final = {
     Exit.GREEN: "nothing became slower, nothing is missing, no claim is broken",

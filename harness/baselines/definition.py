@@ -9,7 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from harness.devices import Routine
 from kernels import Kernel
 
 SOURCE: Final = "source"
@@ -18,8 +17,8 @@ COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 DIGITS: Final = 16
 
 
-def source_digest(kernel: Kernel | Routine) -> str | None:
-    """Return a digest of the CUDA C++ that `kernel` is compiled from; a library has none to show.
+def source_digest(kernel: object) -> str | None:
+    """Return a digest of the CUDA C++ that a Kernel is compiled from; a library has none to show.
 
     Comments and white space do not count: rewording one must not make times incomparable.
     """

@@ -1,0 +1,62 @@
+"""How numbers are spelled, alike in every report, message and picture."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+SHORTEST, LONGEST = 1e-12, 1e6  # seconds, beyond which digits are noise
+
+
+def ratio(value: float | str) -> str:
+    """Return four digits of a ratio; one that is not finite is a word in JSON.
+
+    >>> ratio(1.54231), ratio(4 / 3), ratio(1869.2), ratio("inf")
+    ('1.542', '1.333', '1869', 'inf')
+    """
+    return f"{float(value):.4g}"
+
+
+def bound(ends: tuple[float | None, float | None]) -> str:
+    """Return at_least and at_most in words a table can hold.
+
+    >>> bound((1.3, None)), bound((None, 1.05)), bound((3 / 4, 4 / 3))
+    ('>= 1.3', '<= 1.05', '0.75..1.333')
+    """
+    least, most = ends
+    if least is None:
+        return f"<= {most:.4g}"
+    return f">= {ratio(least)}" if most is None else f"{ratio(least)}..{ratio(most)}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time with three digits, or the number itself where it is none.
+
+    >>> duration(0.1974), duration(62.6e-6)
+    ('197 ms', '62.6 µs')
+    """
+    if not SHORTEST < seconds < LONGEST:
+        return f"{seconds} s"
+    value, unit = (seconds * 1e3, "ms") if seconds >= 1e-3 else (seconds * 1e6, "µs")
+    digits = max(0, 2 - math.floor(math.log10(value)))
+    return f"{value:.{digits}f} {unit}"
+
+
+def gigabytes(rate: float) -> str:
+    """Return a bandwidth in GB/s.
+
+    >>> gigabytes(2.27), gigabytes(4814.3)
+    ('2.3', '4,814')
+    """
+    return f"{rate:,.{rate < 10:d}f}"
+
+
+def shown(value: Any) -> str:
+    """Return a count, a list of them or a word as tables show it.
+
+    >>> shown([2, 4, 8.0]), shown([])
+    ('2 4 8', 'none')
+    """
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(shown, value)) or "none"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
