@@ -141,7 +141,7 @@ DATA: Final = {
     "DSETP": row("two", FLOAT_COMPARISONS), "FRND": row(R, CONVERSION, None, None, "F64"),
     "F2F": row(R, CONVERSION, None, None, "F64"), "F2FP": row(R, f"{CONVERSION} PACK_AB BF16"),
     "I2I": row(R, CONVERSION), "F2IP": row(R, CONVERSION),
-    **dict.fromkeys(("POPC", "UPOPC", "BREV", "UBREV"), row(R)),
+    **dict.fromkeys(("POPC", "UPOPC", "BREV", "UBREV", "P2R"), row(R)),
     **dict.fromkeys(("FLO", "UFLO"), row(R, "U32 SH")),
     **dict.fromkeys(("SGXT", "USGXT", "BMSK", "UBMSK"), row(R, "U32 W C")),
     **dict.fromkeys(("IDP", "IDP4A"), row(R, "4A 2A U8 S8 U32 S32 LO HI")),
