@@ -18,7 +18,7 @@ from harness import benchmark_files
 from harness.baselines import slug
 from harness.devices import Launch
 from harness.gate.definition import SOURCE, source_digest
-from harness.gate.samples import NOT_COMPARABLE
+from harness.gate.samples import DROPPED, NOT_COMPARABLE
 from harness.ledger import merged
 from harness.pytest_claims import COLLECTOR, RIG, opened
 from harness.ratios import Measured
@@ -184,7 +184,9 @@ def facts(rig: Rig, launch: Launch, seconds: float) -> dict[str, Any]:
     for label, peak in (("peak", rig.peak), ("measured copy", rig.copy_rate)):
         if peak:
             stored[f"percent of {label}"] = round(100 * rate / peak, 1)
-    return stored | rig.telemetry() | {"telemetry": rig.workbench.watch.summary()}
+    watch = rig.workbench.watch
+    stored |= rig.telemetry() | {"telemetry": watch.summary()}
+    return stored | ({DROPPED: watch.dropped} if watch.dropped else {})
 
 
 def elsewhere(rig: Rig) -> str:

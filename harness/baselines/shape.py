@@ -13,7 +13,7 @@ SECTIONS: Final[dict[str, type]] = {
 NUMBER: Final = (int, float)
 FACTS: Final[dict[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(("bytes", "flop", "GB/s", "peak GB/s", "copy GB/s"), NUMBER),
-    **{"telemetry": dict, "throttle_reasons": list},
+    **{"telemetry": dict, "throttle_reasons": list, "dropped samples": list},
 }
 ENTRY: Final = {"numerator": str, "denominator": str, "clock": str, "seconds": list}
 COLUMNS: Final = ("min", "max", "mean", "stddev", "median", "iqr", "rounds", "iterations")
@@ -53,7 +53,7 @@ def pairs_complaint(entry: Any) -> str:
     """Return what is wrong with what was recorded for one ratio, or nothing."""
     if not isinstance(entry, dict):
         return f"it is {_short(entry)}, no object"
-    if wrong := _missing(entry, ENTRY):
+    if wrong := _missing(entry, ENTRY) or _wrong(entry, {"dropped samples": list}):
         return wrong
     for number, pair in enumerate(entry["seconds"]):
         if not (isinstance(pair, list) and len(pair) == 2 and all(map(_is_time, pair))):

@@ -10,6 +10,7 @@ from harness.baselines import BaselineError
 from harness.timing import ImplausibleTime, refuse_implausible
 
 RUNS: Final = "run medians"
+DROPPED: Final = "dropped samples"  # why samples were dropped and taken again
 NOT_COMPARABLE: Final = "not comparable"  # top-level key: test id -> why it was not stored
 HARMLESS: Final = {"idle", "application clocks", "display clocks"}
 # The stored peak has one digit after the point.
@@ -34,6 +35,11 @@ class Timing:
         """Which clock took the times, if that is stored."""
         found: str | None = self.facts.get("clock")
         return found
+
+    @property
+    def dropped(self) -> list[str]:
+        """Why samples were dropped while they were taken."""
+        return list(map(str, self.facts.get(DROPPED) or ()))
 
     @property
     def throttled(self) -> frozenset[str]:

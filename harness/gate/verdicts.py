@@ -13,7 +13,7 @@ from harness.gate.definition import changes, source_changed
 from harness.gate.limits import Limit, limit, resolution
 from harness.gate.samples import Timing, first_of, plausible
 from harness.report.ledger import duration
-from harness.timing import CONFIDENCE, ImplausibleTime, Interval, ratio, refuse_implausible
+from harness.timing import CONFIDENCE, ImplausibleTime, Interval, ratio, refuse_implausible, told
 
 UNRESOLVED: Final = 1.0  # a limit as long as the time itself
 
@@ -74,7 +74,8 @@ def judged(before: Timing, now: Timing, peak: float | None) -> Row:
     found = ratio([(seconds, before.median) for seconds in samples])
     status, why = placed(found, allowed, samples)
     status, why = _with_source(*_with_telemetry(status, why, before, now), before, now)
-    words = "; ".join(filter(None, (why, first_of(refused, len(now.samples)))))
+    lost = first_of(refused, len(now.samples)), told(now.dropped)
+    words = "; ".join(filter(None, (why, *lost)))
     ends = (found.low, found.high) if math.isfinite(found.high - found.low) else None
     return replace(
         row, status=status, why=words, ratio=found.value, interval=ends, limit=allowed.value

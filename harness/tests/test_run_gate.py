@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.baselines.promotion import promote
-from harness.devices import Workload
+from harness.devices import Launch, Workload
 from harness.gate import __main__ as gate
 from harness.tests.fakes import FakeGPU
 from harness.tests.rehearsal import BROKEN, Run
@@ -179,6 +179,40 @@ def test_a_disturbed_benchmark_is_not_comparable_and_not_missing(
     row = next(row for row in nights.found()["benchmarks"] if row["name"] == V2)
     assert row["status"] == "not comparable"
     assert row["why"] == "process 7 computes on the same GPU"
+
+
+class Lucky(FakeGPU):
+    """Finds the input of the second rung in L2 for some samples, those of these numbers."""
+
+    def __init__(self, samples: set[int]) -> None:
+        super().__init__()
+        self._samples = samples
+
+    def seconds(self, launch: Launch) -> float:
+        """Return a third of the time at the peak, or the time."""
+        right = super().seconds(launch)
+        if str(launch.kernel) != "reduce_v2":
+            return right
+        return 7e-8 if self.log.count("time reduce_v2") in self._samples else right
+
+
+def test_a_lucky_sample_is_dropped_and_the_gates_row_says_so(nights: Nights) -> None:
+    """Neither its benchmark nor the night is lost by it."""
+    assert nights.run.on(Lucky({9, 17}), NIGHT).ret == 0
+    assert nights.gate() == 0
+    row = next(row for row in nights.found()["benchmarks"] if row["name"] == V2)
+    assert row["status"] == "same"
+    assert "; 2 impossible samples were dropped and taken again (reduce_v2 moved" in row["why"]
+    assert "dropped and taken again" in (nights.path / "build" / "gate.md").read_text("utf-8")
+
+
+def test_lucky_samples_without_end_fail_the_night(nights: Nights) -> None:
+    """What fits L2 is timed nowhere: the run says why, the gate that it is missing."""
+    result = nights.run.on(Lucky(set(range(100))), NIGHT)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*ImplausibleTime: reduce_v2 moved *the input was still in L2*"])
+    assert nights.gate() == 1
+    assert nights.found()["totals"] == {"same": 1, "missing": 1}
 
 
 def test_the_night_has_what_the_gate_needs(nights: Nights) -> None:
