@@ -18,7 +18,7 @@ from harness import benchmark_files
 from harness.baselines import slug
 from harness.devices import Launch
 from harness.gate.definition import SOURCE, source_digest
-from harness.gate.samples import DROPPED, NOT_COMPARABLE
+from harness.gate.samples import DROPPED, NO_CLAIMS, NOT_COMPARABLE
 from harness.ledger import merged
 from harness.pytest_claims import COLLECTOR, RIG, opened
 from harness.ratios import Measured
@@ -148,6 +148,8 @@ def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, A
     rows = merged(row for _, row in collector.entries) if collector else []
     output_json[NOT_COMPARABLE] = rig.not_comparable
     output_json["claims"] = {row["id"]: row["verdict"] for row in rows}
+    if config.getoption("benchmark_only"):
+        output_json[NO_CLAIMS] = "--benchmark-only"
 
 
 def surroundings() -> dict[str, str | None]:

@@ -8,7 +8,8 @@ from typing import Any, Final
 SHORTEST, LONGEST = 1e-9, 1e3  # seconds; a clock tick, and a kernel that nobody waits for
 REQUIRED: Final = {"fullname": str, "name": str, "stats": dict}
 SECTIONS: Final[dict[str, type]] = {
-    **{"datetime": str, "device": dict, "pairs": dict, "claims": dict, "not comparable": dict}
+    **{"datetime": str, "device": dict, "pairs": dict, "claims": dict, "not comparable": dict},
+    **{"no claims": str},
 }
 NUMBER: Final = (int, float)
 FACTS: Final[dict[str, type | tuple[type, ...]]] = {

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from harness.gate.environment import Document, incomparable, moved, noted
-from harness.gate.samples import NOT_COMPARABLE, Timing, timings
+from harness.gate.samples import NO_CLAIMS, NOT_COMPARABLE, Timing, timings
 from harness.gate.verdicts import Row, Status, judged, percent
 
 COMPARED: Final = 0.5  # of the baseline's benchmarks, below which a night says nothing
@@ -67,13 +67,13 @@ def compare(before: Document | None, now: Document) -> Night:
         rows = [_new(each) for each in tonight.values()]
         return Night(rows, "no baseline of this GPU: promote tonight's run", [], broken)
     recorded = timings(before)
-    gone = [name for name in _claims(before) if name not in _claims(now)]
+    gone, unasked = _gone(before, now)
     if differ := incomparable(before, now):
         rows = [_apart(recorded[name], tonight.get(name), differ) for name in recorded]
         return Night(rows, f"not comparable: {'; '.join(differ)}", [], broken)
     rows, environment = moved(_rows(recorded, tonight, now), before, now)
     rows += [_new(each) for name, each in tonight.items() if name not in recorded]
-    return Night(rows, environment, noted(before, now), broken, gone)
+    return Night(rows, environment, [*unasked, *noted(before, now)], broken, gone)
 
 
 def confirmed(night: Night, again: Night) -> Night:
@@ -91,6 +91,14 @@ def _second(row: Row, again: Row | None) -> Row:
         return row
     first = f"{percent(row.ratio)} at first, timed again in a new process"
     return replace(again, why=f"{first}: {again.why}")
+
+
+def _gone(before: Document, now: Document) -> tuple[list[str], list[str]]:
+    """Return the claims that a night lacks; or, of one that asked for times alone, a note."""
+    gone = [name for name in _claims(before) if name not in _claims(now)]
+    if gone and (option := now.get(NO_CLAIMS)):
+        return [], [f"{len(gone)} claims of the baseline are not in this run of {option}"]
+    return gone, []
 
 
 def _claims(document: Document) -> Sequence[str]:

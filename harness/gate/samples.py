@@ -12,6 +12,7 @@ from harness.timing import ImplausibleTime, refuse_implausible
 RUNS: Final = "run medians"
 DROPPED: Final = "dropped samples"  # why samples were dropped and taken again
 NOT_COMPARABLE: Final = "not comparable"  # top-level key: test id -> why it was not stored
+NO_CLAIMS: Final = "no claims"  # top-level key: the option by which a run left them out
 HARMLESS: Final = {"idle", "application clocks", "display clocks"}
 # The stored peak has one digit after the point.
 ROUNDING: Final = 1 + 1e-4

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from typing import Any
 
 import pytest
@@ -10,8 +12,9 @@ import pytest
 from harness.baselines.promotion import promote
 from harness.devices import Launch, Workload
 from harness.gate import __main__ as gate
+from harness.selftest.repeats import exit_codes
 from harness.tests.fakes import FakeGPU
-from harness.tests.rehearsal import BROKEN, Run
+from harness.tests.rehearsal import BROKEN, ROOT, Run
 from harness.watch import NotComparable
 from harness.workbench import Workbench
 
@@ -46,8 +49,8 @@ class Nights:
         self.file = self.path / "build" / "nightly.json"
         promote(self.file, self.path / "baselines")
 
-    def ladder(self, seconds: float = 1e-4, rungs: list[str] = RUNGS) -> None:
-        """Write the suite."""
+    def ladder(self, seconds: float | str = 1e-4, rungs: list[str] = RUNGS) -> None:
+        """Write the suite; `seconds` may be an expression of `rung`."""
         self.run.write(ladder=LADDER.format(rungs=rungs, seconds=seconds))
 
     def apart(self, *options: str) -> int:
@@ -160,6 +163,36 @@ def test_a_claim_that_is_gone_fails_the_gate(nights: Nights) -> None:
     nights.run.on(FakeGPU(), NIGHT, "--deselect", "suites/test_claims.py::test_faster")
     assert nights.gate() == 1
     assert nights.found()["claims"]["missing"] == ["reduce.v3-over-v2"]
+
+
+def test_a_night_of_times_alone_is_judged(nights: Nights) -> None:
+    """No claim runs, and none is missed; a benchmark that does not run is."""
+    nights.run.on(FakeGPU(), NIGHT, "--benchmark-only").assert_outcomes(passed=2, skipped=1)
+    assert nights.gate() == 0
+    assert nights.found()["notes"] == [
+        "1 claims of the baseline are not in this run of --benchmark-only"
+    ]
+    nights.run.on(FakeGPU(), NIGHT, "--benchmark-only", "-k", "reduce_v1")
+    assert nights.gate() == 1
+    assert nights.found()["totals"] == {"same": 1, "missing": 1}
+
+
+def test_a_night_of_times_alone_repeats_in_processes_of_its_own(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command of the self-test: pytest, the gate, and again; red is timed twice, and alone."""
+    for name in ("harness", "kernels"):
+        (nights.path / name).symlink_to(ROOT / name)
+    nights.run.pytester.makepyfile(fake_gpu=PLUGIN)
+    monkeypatch.setenv("PYTHONPATH", str(nights.path))
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p fake_gpu -p no:cacheprovider")
+    command = f"{shlex.quote(sys.executable)} -m harness.gate.night --benchmark-only"
+    assert exit_codes(command, 2) == [0, 0]
+    assert not (nights.path / "build" / "again.json").exists()
+    nights.ladder("1.2e-4 if rung == 'reduce_v2' else 1e-4")
+    assert exit_codes(command, 1) == [1]
+    again = json.loads((nights.path / "build" / "again.json").read_text())
+    assert [each["fullname"] for each in again["benchmarks"]] == [V2]
 
 
 def test_a_disturbed_benchmark_is_not_comparable_and_not_missing(
