@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from harness.gate.environment import Document, incomparable, moved, noted
+from harness.gate.noise import usual
 from harness.gate.samples import NO_CLAIMS, NOT_COMPARABLE, Timing, timings
 from harness.gate.verdicts import Row, Status, judged, percent
 
@@ -111,18 +112,20 @@ def _rows(
 ) -> list[Row]:
     peak = now.get("device", {}).get("peak GB/s", 0) * 1e9 or None
     disturbed = now.get(NOT_COMPARABLE, {})
+    noise = usual(each.runs for each in recorded.values())
     return [
-        _row(each, tonight.get(name), peak, disturbed.get(name)) for name, each in recorded.items()
+        judged(each, tonight[name], peak, noise)
+        if name in tonight
+        else _absent(each, disturbed.get(name))
+        for name, each in recorded.items()
     ]
 
 
-def _row(before: Timing, now: Timing | None, peak: float | None, disturbed: str | None) -> Row:
-    if now is None and disturbed:
+def _absent(before: Timing, disturbed: str | None) -> Row:
+    if disturbed:
         return Row(before.name, Status.NOT_COMPARABLE, disturbed, before.median)
-    if now is None:
-        why = "in the baseline, not measured tonight: renamed, skipped, deselected or disabled"
-        return Row(before.name, Status.MISSING, why, before.median)
-    return judged(before, now, peak)
+    why = "in the baseline, not measured tonight: renamed, skipped, deselected or disabled"
+    return Row(before.name, Status.MISSING, why, before.median)
 
 
 def _new(now: Timing) -> Row:
