@@ -12,7 +12,7 @@ from harness.baselines import NUMBERED, ROOT, Baseline, BaselineError, read, slu
 from harness.baselines.merging import merged
 from harness.gate.samples import NO_CLAIMS, NOT_COMPARABLE
 
-ROUNDS_KEPT: Final = 30
+ROUNDS_KEPT: Final = 40
 PAIR: Final = re.compile(r"\[\s+([\d.e+-]+),\s+([\d.e+-]+)\s+\]")
 
 

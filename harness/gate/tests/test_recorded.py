@@ -14,6 +14,7 @@ from harness.gate.limits import limit, resolution
 from harness.gate.noise import UNKNOWN, Noise, usual
 from harness.gate.samples import RUNS, Timing, timings
 from harness.gate.verdicts import Status, judged
+from harness.pytest_benchmarks import ROUNDS
 
 RECORDED: Final = ROOT / "nvidia-h200" / "0001_2026-11-30.json"
 V7: Final = "suites/test_reduce_ladder.py::test_the_ladder_is_timed[reduce_v7]"
@@ -34,7 +35,7 @@ def recorded() -> list[Timing]:
 def drawn(timing: Timing, random: np.random.Generator, factor: float = 1.0) -> tuple[float, ...]:
     """Return one more run: its samples drawn from the recorded ones, and a level of its own."""
     level = factor * np.exp(random.normal(0, BETWEEN))
-    return tuple(float(each) for each in random.choice(timing.samples, 20) * level)
+    return tuple(float(each) for each in random.choice(timing.samples, ROUNDS) * level)
 
 
 def anchored(timing: Timing, random: np.random.Generator) -> Timing:
