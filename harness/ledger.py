@@ -86,5 +86,7 @@ def merged(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     worst = min(one["verdict"], other["verdict"], key=lambda name: WORST_FIRST.index(Verdict(name)))
     notes = " ".join(dict.fromkeys(row["note"] for row in (one, other) if "note" in row))
-    evidence = one["evidence"] + other["evidence"]
+    # a test that two workers ran brings the same twice
+    more = [each for each in other["evidence"] if each not in one["evidence"]]
+    evidence = one["evidence"] + more
     return {**one, "verdict": worst, "evidence": evidence} | ({"note": notes} if notes else {})

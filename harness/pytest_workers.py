@@ -1,4 +1,7 @@
-"""Under xdist each worker gets one GPU of those visible, before anything opens CUDA."""
+"""Under xdist each worker gets one GPU of those visible, before anything opens CUDA.
+
+At the end the run says which worker had which.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,12 @@ from typing import Any, Final
 import pytest
 
 from harness.devices.errors import OutOfMemory
-from harness.visible import VARIABLE, known_gpus, visible_gpus
+from harness.pytest_claims import RIG
+from harness.visible import VARIABLE, known_gpus, placed, visible_gpus
 
 WORKER_BYTES: Final = 4 << 30  # four prepared workloads of half a GiB, the flush, a context
+GPU: Final = "gpu"  # what a worker sends home
+WORKERS: Final = pytest.StashKey[dict[str, list[str]]]()  # by GPU
 
 
 def assign(worker: str | None, environment: MutableMapping[str, str] = os.environ) -> str | None:
@@ -57,6 +63,32 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int,
     cpus = yield
     most = None if config.getoption("gpu") == "emulate" else most_workers()
     return cpus if most is None else min(cpus, most)
+
+
+@pytest.hookimpl
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send home which GPU this worker has opened, if it has."""
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    rig = session.config.stash.get(RIG, None)
+    if output is not None and rig and (gpu := placed(vars(rig).get("device"))):
+        output[GPU] = f"{gpu} ({VARIABLE}={os.environ.get(VARIABLE)})"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep what a worker sent."""
+    if gpu := getattr(node, "workeroutput", {}).get(GPU):
+        node.config.stash.setdefault(WORKERS, {}).setdefault(gpu, []).append(node.gateway.id)
+
+
+@pytest.hookimpl
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say which workers had which GPU."""
+    for gpu, workers in sorted(config.stash.get(WORKERS, {}).items()):
+        names = " ".join(sorted(workers, key=lambda name: (len(name), name)))
+        terminalreporter.write_line(f"{gpu}: {names}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,13 +6,15 @@ Both give pairs of seconds, and one function judges them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 from zlib import crc32
 
 from harness.baselines import Baseline, BaselineError, slug
+from harness.baselines.shape import DROPPED
 from harness.evidence import Evidence, TimeRatio
-from harness.timing import Budget, Pair, dependence, ratio
+from harness.timing import Budget, Pair, dependence, ratio, told
 from harness.watch import NotComparable
 from harness.workbench import Workbench
 
@@ -47,14 +49,16 @@ class Measured:
             pairs = self._bench.pairs(*ends, asked.bound, budget=self._budget, seed=seed)
         except NotComparable as why:
             return _unknown(asked, f"{device.name}, not comparable: {why}", device.clock)
+        dropped = self._bench.watch.dropped
         self.pairs.setdefault(asked.claim, {})[asked.what] = {
             "numerator": asked.numerator.name,
             "denominator": asked.denominator.name,
             "clock": device.clock,
             "seconds": [[round(a, 10), round(b, 10)] for a, b in pairs],
             "telemetry": self._bench.watch.summary(),
+            **({DROPPED: dropped} if dropped else {}),
         }
-        return _judged(asked, device.name, device.clock, pairs)
+        return _judged(asked, device.name, device.clock, pairs, dropped)
 
 
 class Recorded:
@@ -94,7 +98,8 @@ class Recorded:
             return _unknown(asked, f"{label}, but of {' / '.join(names)}")
         if not found["seconds"]:
             return _unknown(asked, f"{label}, but without pairs")
-        return _judged(asked, label, found["clock"], [(a, b) for a, b in found["seconds"]])
+        pairs = [(a, b) for a, b in found["seconds"]]
+        return _judged(asked, label, found["clock"], pairs, found.get(DROPPED, ()))
 
 
 def _refuse_twice(asked: TimeRatio, before: set[tuple[str, str]]) -> None:
@@ -111,11 +116,13 @@ def _unknown(asked: TimeRatio, where: str, clock: str | None = None, note: str =
     return Evidence(asked.kind, where, clock, asked.what, None, asked.bound, note=note)
 
 
-def _judged(asked: TimeRatio, device: str, clock: str, pairs: list[Pair]) -> Evidence:
+def _judged(
+    asked: TimeRatio, device: str, clock: str, pairs: list[Pair], dropped: Sequence[str]
+) -> Evidence:
     found = ratio(pairs)
     known = math.isfinite(found.low) and math.isfinite(found.high)
     interval = (found.low, found.high) if known else None
-    note = f"{asked.what}: {why}" if (why := dependence(pairs)) else ""
+    note = " ".join(f"{asked.what}: {why}" for why in (dependence(pairs), told(dropped)) if why)
     return Evidence(
         asked.kind, device, clock, asked.what, found.value, asked.bound, interval, note=note
     )

@@ -11,6 +11,7 @@ from harness.baselines import Baseline
 from harness.devices import Device, NoGPU, TimedDevice, opening
 from harness.devices.driver import probe_compiler
 from harness.ratios import Measured, Recorded
+from harness.visible import placed
 from harness.workbench import Workbench
 
 
@@ -153,7 +154,8 @@ class Rig:
         if self.timed:
             driver = f", driver {facts['driver']}" if facts.get("driver") else ""
             why = f" ({facts['clock_reason']})" if facts.get("clock_reason") else ""
-            lines = [f"device: {name}, clock {self.timed.clock}{why}{driver}"]
+            where = f", {gpu}" if (gpu := placed(self.timed)) else ""
+            lines = [f"device: {name}{where}, clock {self.timed.clock}{why}{driver}"]
         else:
             lines = [f"device: {name}: it counts, and has no clock ({_first_line(self.no_gpu)})"]
         lines += [f"baseline: {facts['baseline'] or self._how_to_record()}"]

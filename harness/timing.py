@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from random import Random
 from statistics import median
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from harness.devices import Launch, TimedDevice
 
 Pair = tuple[float, float]
 Bound = tuple[float | None, float | None]
 Outcome = Literal["inside", "outside", "straddles"]
+Taken = TypeVar("Taken")
 
 CONFIDENCE: Final = 0.99
 WARM_UP: Final = 3
@@ -29,6 +30,14 @@ LAUNCH_FLOOR: Final = 0.5e-6  # seconds; an empty kernel takes about 1 us
 
 class ImplausibleTime(RuntimeError):
     """A sample that no kernel can have taken; the message names the likely cause."""
+
+
+Drop = Callable[[ImplausibleTime], None]  # notes a sample that is thrown away, or raises it
+
+
+def refuse(why: ImplausibleTime) -> None:
+    """Raise: no sample may be thrown away."""
+    raise why
 
 
 @dataclass(frozen=True)
@@ -142,19 +151,27 @@ def ranks(count: int, confidence: float) -> tuple[int | None, int | None]:
 
 
 def measure_pairs(
-    device: TimedDevice, numerator: Timed, denominator: Timed, count: int, seed: int
+    device: TimedDevice,
+    numerator: Timed,
+    denominator: Timed,
+    count: int,
+    seed: int,
+    drop: Drop = refuse,
 ) -> list[Pair]:
     """Time `count` pairs (numerator, denominator) in seconds, each run with a cold L2.
 
     Each pair is the means of a block of four runs; which of the two is the outer one, A B B A or
-    B A A B, is drawn. What a place in the block costs cancels, and so does a steady drift. Warm-up
-    is counted in launches, never in time: a slow first launch must not use it up.
+    B A A B, is drawn. What a place in the block costs cancels, and so does a steady drift. A pair
+    with an impossible sample is dropped, and taken again in the same order.
     """
     for timed in (numerator, denominator):
-        for _ in range(WARM_UP):
-            sample(device, timed)
-    order = Random(seed)
-    return [_pair(device, numerator, denominator, order.random() < 0.5) for _ in range(count)]
+        warm_up(device, timed)
+    random = Random(seed)
+    orders = [random.random() < 0.5 for _ in range(count)]
+    return [
+        possible(partial(_pair, device, numerator, denominator, swapped), drop)
+        for swapped in orders
+    ]
 
 
 def _pair(device: TimedDevice, numerator: Timed, denominator: Timed, swapped: bool) -> Pair:
@@ -162,6 +179,37 @@ def _pair(device: TimedDevice, numerator: Timed, denominator: Timed, swapped: bo
     first, second, third, last = (sample(device, each) for each in (outer, inner, inner, outer))
     outside, inside = (first + last) / 2, (second + third) / 2
     return (inside, outside) if swapped else (outside, inside)
+
+
+def warm_up(device: TimedDevice, timed: Timed) -> None:
+    """Run it a few times; how long that takes says nothing.
+
+    It is counted in launches, never in time: a slow first launch must not use it up.
+    """
+    for _ in range(WARM_UP):
+        if isinstance(timed, Launch):
+            device.seconds(timed)
+
+
+def possible(take: Callable[[], Taken], drop: Drop) -> Taken:
+    """Return what `take` gives: again, for each impossible sample that `drop` lets pass."""
+    while True:
+        try:
+            return take()
+        except ImplausibleTime as why:
+            drop(why)
+
+
+def told(dropped: Sequence[str]) -> str:
+    """Say how many samples were dropped, and why the first was; nothing if none was.
+
+    >>> told(["copy took 0.0 s"])
+    '1 impossible sample was dropped and taken again (copy took 0.0 s)'
+    """
+    if not dropped:
+        return ""
+    many = "samples were" if len(dropped) > 1 else "sample was"
+    return f"{len(dropped)} impossible {many} dropped and taken again ({dropped[0]})"
 
 
 def sample(device: TimedDevice, timed: Timed) -> float:

@@ -44,6 +44,26 @@ def known_gpus() -> list[tuple[str, int | None]]:
     return [(uuid, _memory(nvml, unit)) for unit in units if (uuid := _uuid(nvml, unit))]
 
 
+def placed(device: object) -> str:
+    """Return which GPU a device has opened, as "GPU-... at 0000:19:00.0"; what is not known lacks.
+
+    CUDA gives the address, whatever it counts that GPU as; NVML has the UUID to it.
+    """
+    bus_id: str | None = getattr(device, "bus_id", None)
+    return " at ".join(filter(None, (bus_id and _uuid_at(bus_id), bus_id)))
+
+
+def _uuid_at(bus_id: str) -> str | None:
+    try:
+        import pynvml as nvml
+
+        nvml.nvmlInit()
+        return _uuid(nvml, nvml.nvmlDeviceGetHandleByPciBusId(bus_id))
+    except Exception:
+        # As above; the address will do.
+        return None
+
+
 def _handle(nvml: Any, index: int) -> Any:
     try:
         return nvml.nvmlDeviceGetHandleByIndex(index)

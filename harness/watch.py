@@ -1,4 +1,4 @@
-"""Watch the GPU beside a measurement, and throw samples away that were throttled or contended.
+"""Watch the GPU beside a measurement; throw away what was throttled, contended or impossible.
 
 A reading takes some milliseconds, a sample less than one: readings are taken after each block of
 samples, never around one.
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from harness.devices import TimedDevice, telemetry
+from harness.timing import Drop, ImplausibleTime
 
 Samples = TypeVar("Samples")
 Reading = dict[str, Any]
@@ -25,7 +26,7 @@ THROTTLED: Final = frozenset(
 )
 # Software caps the power in small steps, and often: by 15 of 1980 MHz in a matrix product.
 CLOCK_MAY_FALL: Final = 0.05
-ATTEMPTS: Final = 3
+ATTEMPTS: Final = 3  # at a block of samples; each thing that is thrown away ends one
 PAUSE: Final = 1.0  # seconds, for a hot card to recover
 FRESH: Final = 0.1  # seconds a reading stands for
 
@@ -55,7 +56,15 @@ def trouble(reading: Reading, fastest_mhz: float) -> str:
 
 
 class Watch:
-    """The readings of one measurement after the other; `read` is what gives one."""
+    """The readings of one measurement after the other; `read` is what gives one.
+
+    Attributes
+    ----------
+    readings
+        What was read since `start`, of the samples that were kept.
+    dropped
+        Why single samples were dropped since then.
+    """
 
     def __init__(
         self,
@@ -64,6 +73,7 @@ class Watch:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.readings: list[Reading] = []
+        self.dropped: list[str] = []
         self._read, self._pause, self._clock = read, pause, clock
         self._taken, self._last = -FRESH, Reading()
 
@@ -74,35 +84,49 @@ class Watch:
         return cls(lambda: telemetry.sampled(bus_id) if bus_id else {})
 
     def start(self) -> None:
-        """Forget the readings of the measurement before."""
-        self.readings = []
+        """Forget the measurement before."""
+        self.readings, self.dropped = [], []
 
     def summary(self) -> Reading:
         """Return the range of each quantity since `start`, of the samples that were kept."""
         return telemetry.summary(self.readings)
 
-    def undisturbed(self, measure: Callable[[], Samples]) -> Samples:
-        """Return what `measure` gives once nothing disturbs it, after three attempts at most.
+    def undisturbed(self, measure: Callable[[Drop], Samples]) -> Samples:
+        """Return what `measure` gives once nothing disturbs it.
+
+        It is told how to drop an impossible sample. Such a sample and a disturbed block count
+        alike: the third is one too many.
 
         Raises
         ------
         NotComparable
-            It was disturbed each time.
+            That was a block, and the GPU is throttled or shared.
+        ImplausibleTime
+            That was a sample: such times are no accident.
         """
-        why = ""
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                self._pause(PAUSE)
-            samples = measure()
-            reading = self._reading()
-            clocks = [each.get("sm_clock_mhz") or 0 for each in (*self.readings, reading)]
-            why = trouble(reading, max(clocks))
-            if not why:
-                self.readings.append(reading)
+        lost: list[Exception] = []
+
+        def drop(why: Exception) -> None:
+            lost.append(why)
+            if len(lost) == ATTEMPTS:
+                raise why
+
+        while True:
+            samples = measure(drop)
+            if not (why := self._trouble()):
+                self.dropped += [str(each) for each in lost if isinstance(each, ImplausibleTime)]
                 return samples
-        raise NotComparable(
-            f"{why}, {ATTEMPTS} times in a row: free and cool the GPU, then measure again"
-        )
+            drop(NotComparable(f"{why}: free and cool the GPU, then measure again"))
+            self._pause(PAUSE)
+
+    def _trouble(self) -> str:
+        """Read once; say what disturbed the samples before, or keep the reading."""
+        reading = self._reading()
+        clocks = [each.get("sm_clock_mhz") or 0 for each in (*self.readings, reading)]
+        why = trouble(reading, max(clocks))
+        if not why:
+            self.readings.append(reading)
+        return why
 
     def _reading(self) -> Reading:
         if self._clock() - self._taken >= FRESH:

@@ -9,15 +9,17 @@ from typing import Final
 from harness.comparison import Comparison, Rule, compare
 from harness.devices import Launch, TimedDevice, Workload
 from harness.timing import (
-    WARM_UP,
     Bound,
     Budget,
+    Drop,
     Ideal,
     Pair,
     Timed,
     buy_pairs,
     measure_pairs,
+    possible,
     sample,
+    warm_up,
 )
 from harness.watch import Watch
 
@@ -27,7 +29,7 @@ KEPT: Final = 4
 class Workbench:
     """The workloads of one session on one device; the last few used stay prepared.
 
-    `watch` has the telemetry of the last measurement.
+    `watch` has the telemetry of the last measurement, and why samples of it were dropped.
     """
 
     def __init__(self, device: TimedDevice, kept: int = KEPT, watch: Watch | None = None) -> None:
@@ -98,7 +100,7 @@ class Workbench:
         """
         launch = self.launch(workload)
         self.watch.start()
-        seconds = self.watch.undisturbed(lambda: self._samples(launch, count))
+        seconds = self.watch.undisturbed(lambda drop: self._samples(launch, count, drop))
         self.check((launch,))
         return seconds
 
@@ -123,10 +125,9 @@ class Workbench:
 
     def _block(self, first: Timed, second: Timed, count: int, seed: int) -> list[Pair]:
         return self.watch.undisturbed(
-            lambda: measure_pairs(self.device, first, second, count, seed)
+            lambda drop: measure_pairs(self.device, first, second, count, seed, drop)
         )
 
-    def _samples(self, launch: Launch, count: int) -> list[float]:
-        for _ in range(WARM_UP):
-            self.device.seconds(launch)
-        return [sample(self.device, launch) for _ in range(count)]
+    def _samples(self, launch: Launch, count: int, drop: Drop) -> list[float]:
+        warm_up(self.device, launch)
+        return [possible(lambda: sample(self.device, launch), drop) for _ in range(count)]

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from harness.baselines import NUMBERED, ROOT, Baseline, BaselineError, read, slug, write_whole
 from harness.baselines.merging import merged
-from harness.baselines.shape import NOT_COMPARABLE
+from harness.baselines.shape import NO_CLAIMS, NOT_COMPARABLE
 
-ROUNDS_KEPT: Final = 30
+ROUNDS_KEPT: Final = 40
 PAIR: Final = re.compile(r"\[\s+([\d.e+-]+),\s+([\d.e+-]+)\s+\]")
 
 
@@ -64,7 +64,7 @@ def _next_number(folder: Path) -> int:
 
 def slimmed(document: dict[str, Any]) -> dict[str, Any]:
     """Return what a comparison needs: all statistics, few samples in nanoseconds, the pairs."""
-    dropped = ("benchmarks", NOT_COMPARABLE)
+    dropped = ("benchmarks", NOT_COMPARABLE, NO_CLAIMS)
     kept = {key: value for key, value in document.items() if key not in dropped}
     return {**kept, "benchmarks": [_slimmed(each) for each in document["benchmarks"]]}
 

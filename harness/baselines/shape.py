@@ -8,13 +8,16 @@ from typing import Any, Final
 SHORTEST, LONGEST = 1e-9, 1e3  # seconds; a clock tick, and a kernel that nobody waits for
 REQUIRED: Final = {"fullname": str, "name": str, "stats": dict}
 NOT_COMPARABLE: Final = "not comparable"  # test id -> why its times were not stored
+DROPPED: Final = "dropped samples"  # why samples were dropped and taken again
+NO_CLAIMS: Final = "no claims"  # the option by which a run left them out
 SECTIONS: Final[dict[str, type]] = {
-    **{"datetime": str, "device": dict, "pairs": dict, "claims": dict, NOT_COMPARABLE: dict}
+    **{"datetime": str, "device": dict, "pairs": dict, "claims": dict, NOT_COMPARABLE: dict},
+    NO_CLAIMS: str,
 }
 NUMBER: Final = (int, float)
 FACTS: Final[dict[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(("bytes", "flop", "GB/s", "peak GB/s", "copy GB/s"), NUMBER),
-    **{"telemetry": dict, "throttle_reasons": list},
+    **{"telemetry": dict, "throttle_reasons": list, DROPPED: list},
 }
 ENTRY: Final = {"numerator": str, "denominator": str, "clock": str, "seconds": list}
 COLUMNS: Final = ("min", "max", "mean", "stddev", "median", "iqr", "rounds", "iterations")
@@ -54,7 +57,7 @@ def pairs_complaint(entry: Any) -> str:
     """Return what is wrong with what was recorded for one ratio, or nothing."""
     if not isinstance(entry, dict):
         return f"it is {_short(entry)}, no object"
-    if wrong := _missing(entry, ENTRY):
+    if wrong := _missing(entry, ENTRY) or _wrong(entry, {DROPPED: list}):
         return wrong
     for number, pair in enumerate(entry["seconds"]):
         if not (isinstance(pair, list) and len(pair) == 2 and all(map(_is_time, pair))):

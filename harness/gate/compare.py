@@ -8,8 +8,9 @@ from enum import IntEnum
 from typing import Any, Final
 
 from harness.baselines.settings import Document, incomparable, noted
-from harness.baselines.shape import NOT_COMPARABLE
+from harness.baselines.shape import NO_CLAIMS, NOT_COMPARABLE
 from harness.gate.environment import moved
+from harness.gate.noise import usual
 from harness.gate.samples import Timing, timings
 from harness.gate.verdicts import Row, Status, judged, percent
 
@@ -69,13 +70,13 @@ def compare(before: Document | None, now: Document) -> Night:
         rows = [_new(each) for each in tonight.values()]
         return Night(rows, "no baseline of this GPU: promote tonight's run", [], broken)
     recorded = timings(before)
-    gone = [name for name in _claims(before) if name not in _claims(now)]
+    gone, unasked = _gone(before, now)
     if differ := incomparable(before, now):
         rows = [_apart(recorded[name], tonight.get(name), differ) for name in recorded]
         return Night(rows, f"not comparable: {'; '.join(differ)}", [], broken)
     rows, environment = moved(_rows(recorded, tonight, now), before, now)
     rows += [_new(each) for name, each in tonight.items() if name not in recorded]
-    return Night(rows, environment, noted(before, now), broken, gone)
+    return Night(rows, environment, [*unasked, *noted(before, now)], broken, gone)
 
 
 def confirmed(night: Night, again: Night) -> Night:
@@ -95,6 +96,14 @@ def _second(row: Row, again: Row | None) -> Row:
     return replace(again, why=f"{first}: {again.why}")
 
 
+def _gone(before: Document, now: Document) -> tuple[list[str], list[str]]:
+    """Return the claims that a night lacks; or, of one that asked for times alone, a note."""
+    gone = [name for name in _claims(before) if name not in _claims(now)]
+    if gone and (option := now.get(NO_CLAIMS)):
+        return [], [f"{len(gone)} claims of the baseline are not in this run of {option}"]
+    return gone, []
+
+
 def _claims(document: Document) -> Sequence[str]:
     found: Mapping[str, Any] = document.get("claims") or document.get("pairs") or {}
     return list(found)
@@ -105,18 +114,20 @@ def _rows(
 ) -> list[Row]:
     peak = now.get("device", {}).get("peak GB/s", 0) * 1e9 or None
     disturbed = now.get(NOT_COMPARABLE, {})
+    noise = usual(each.runs for each in recorded.values())
     return [
-        _row(each, tonight.get(name), peak, disturbed.get(name)) for name, each in recorded.items()
+        judged(each, tonight[name], peak, noise)
+        if name in tonight
+        else _absent(each, disturbed.get(name))
+        for name, each in recorded.items()
     ]
 
 
-def _row(before: Timing, now: Timing | None, peak: float | None, disturbed: str | None) -> Row:
-    if now is None and disturbed:
+def _absent(before: Timing, disturbed: str | None) -> Row:
+    if disturbed:
         return Row(before.name, Status.NOT_COMPARABLE, disturbed, before.median)
-    if now is None:
-        why = "in the baseline, not measured tonight: renamed, skipped, deselected or disabled"
-        return Row(before.name, Status.MISSING, why, before.median)
-    return judged(before, now, peak)
+    why = "in the baseline, not measured tonight: renamed, skipped, deselected or disabled"
+    return Row(before.name, Status.MISSING, why, before.median)
 
 
 def _new(now: Timing) -> Row:

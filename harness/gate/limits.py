@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import stdev
 from typing import Final
 
+from harness.gate.noise import UNKNOWN, Noise
 from harness.timing import CONFIDENCE
 
 DEFAULT: Final = 0.05  # what is allowed until three runs are recorded
@@ -39,15 +39,16 @@ class Limit:
         return 1 / (1 + self.value), 1 + self.value
 
 
-def limit(runs: Sequence[float], resolution: float) -> Limit:
+def limit(runs: Sequence[float], resolution: float, usual: Noise = UNKNOWN) -> Limit:
     """Return the largest of what the runs' medians allow, LEAST, and two steps of the clock.
 
-    `runs` and `resolution` are seconds. From three runs on, it is the end of the 99 % prediction
-    interval of one more run: Student's t on the logarithms of their medians.
+    `runs` and `resolution` are seconds; `usual` is the noise of the benchmarks beside it. From
+    three runs on, it is the end of the 99 % prediction interval of one more run: Student's t on the
+    logarithms of their medians.
     """
     middle = sorted(runs)[len(runs) // 2]
     return max(
-        _between(runs),
+        _between(runs, usual),
         Limit(LEAST, "least limit"),
         Limit(STEPS * resolution / middle, f"{STEPS} steps of the clock", True),
         key=lambda limit: limit.value,
@@ -59,23 +60,23 @@ def resolution(clock: str | None) -> float:
     return RESOLUTION.get(clock or "", UNKNOWN_CLOCK)
 
 
-def _between(runs: Sequence[float]) -> Limit:
+def _between(runs: Sequence[float], usual: Noise) -> Limit:
     if len(runs) < RUNS_NEEDED:
         apart = max(runs) / min(runs) - 1
         return Limit(max(DEFAULT, apart), f"default for {len(runs)} of {RUNS_NEEDED} runs")
-    return Limit(one_more(runs), f"{len(runs)} runs")
+    return Limit(one_more(runs, usual), f"{len(runs)} runs")
 
 
-def one_more(runs: Sequence[float]) -> float:
+def one_more(runs: Sequence[float], usual: Noise = UNKNOWN) -> float:
     """Return how far above the others one more run may lie, as a share, with 99 % confidence.
 
     >>> round(one_more([1.00, 1.01, 1.02]), 3)
     0.12
+    >>> round(one_more([1.00, 1.01, 1.02], Noise(1e-4, freedom=4)), 3)
+    0.044
     """
     from scipy.stats import t  # takes a second to import
 
-    apart = stdev(math.log(seconds) for seconds in runs)
-    if apart == 0:
-        return 0.0
-    scale = apart * math.sqrt(1 + 1 / len(runs))
-    return math.expm1(float(t.interval(CONFIDENCE, df=len(runs) - 1, scale=scale)[1]))
+    known = usual.and_of(runs)
+    scale = math.sqrt(known.variance * (1 + 1 / len(runs)))
+    return math.expm1(scale * float(t.ppf((1 + CONFIDENCE) / 2, known.freedom)))

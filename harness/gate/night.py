@@ -1,7 +1,7 @@
 """A night in turn: the run, the gate, the self-test: `python -m harness.gate.night`.
 
 A broken claim does not keep the gate from judging the times. A run that never began leaves nothing
-to judge, and has said why.
+to judge, and has said why. With --benchmark-only a night is a minute of times and their judgement.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ RUN: Final = (
     *("pytest", "--gpu=require", "suites", "--hypothesis-profile=nightly"),
     *("--junit-xml=build/junit.xml", "--benchmark-json=build/nightly.json"),
 )
-AFTER: Final = (
-    ("harness.gate", "build/nightly.json", "--confirm"),
-    ("harness.selftest", "--seconds", "120", "--output", "build/selftest.json"),
-)
+TIMES: Final = "--benchmark-only"  # pytest-benchmark's: no property and no claim runs
+GATE: Final = ("harness.gate", "build/nightly.json", "--confirm")
+SELFTEST: Final = ("harness.selftest", "--seconds", "120", "--output", "build/selftest.json")
 RAN: Final = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
@@ -34,7 +33,8 @@ def main(options: Sequence[str], call: Callable[[Sequence[str]], int] = module) 
     ran = call([*RUN, *options])
     if ran not in RAN:
         return ran
-    codes = [ran, *map(call, AFTER)]
+    after = [GATE] if TIMES in options else [GATE, SELFTEST]
+    codes = [ran, *map(call, after)]
     return next(filter(None, codes), 0)
 
 

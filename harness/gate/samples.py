@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from harness.baselines import BaselineError
 from harness.baselines.merging import medians
+from harness.baselines.shape import DROPPED
 from harness.timing import ImplausibleTime, refuse_implausible
 
 HARMLESS: Final = {"idle", "application clocks", "display clocks"}
@@ -33,6 +34,11 @@ class Timing:
         """Which clock took the times, if that is stored."""
         found: str | None = self.facts.get("clock")
         return found
+
+    @property
+    def dropped(self) -> list[str]:
+        """Why samples were dropped while they were taken."""
+        return list(map(str, self.facts.get(DROPPED) or ()))
 
     @property
     def throttled(self) -> frozenset[str]:

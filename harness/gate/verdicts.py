@@ -11,9 +11,10 @@ from typing import Final
 
 from harness.baselines.definition import changes, source_changed
 from harness.gate.limits import Limit, limit, resolution
+from harness.gate.noise import UNKNOWN, Noise
 from harness.gate.samples import Timing, first_of, plausible
 from harness.spelling import duration
-from harness.timing import CONFIDENCE, ImplausibleTime, Interval, ratio, refuse_implausible
+from harness.timing import CONFIDENCE, ImplausibleTime, Interval, ratio, refuse_implausible, told
 
 UNRESOLVED: Final = 1.0  # a limit as long as the time itself
 
@@ -53,11 +54,11 @@ class Row:
         return self.ratio is not None and self.status is not Status.NOT_COMPARABLE
 
 
-def judged(before: Timing, now: Timing, peak: float | None) -> Row:
+def judged(before: Timing, now: Timing, peak: float | None, usual: Noise = UNKNOWN) -> Row:
     """Hold tonight's samples against the median of the baseline.
 
-    `peak` is the memory's, in bytes/s. The baseline is the fixed anchor: nothing that was measured
-    since it was promoted counts.
+    `peak` is the memory's, in bytes/s; `usual` is the noise of the baseline's benchmarks. The
+    baseline is the fixed anchor: nothing that was measured since it was promoted counts.
     """
     row = Row(before.name, Status.NOT_COMPARABLE, "", before.median, now.median)
     if work := changes(before.facts, now.facts):
@@ -70,11 +71,12 @@ def judged(before: Timing, now: Timing, peak: float | None) -> Row:
         samples, refused = plausible(now, peak)
     except ImplausibleTime as error:
         return replace(row, why=str(error))
-    allowed = limit(before.runs, resolution(now.clock))
+    allowed = limit(before.runs, resolution(now.clock), usual)
     found = ratio([(seconds, before.median) for seconds in samples])
     status, why = placed(found, allowed, samples)
     status, why = _with_source(*_with_telemetry(status, why, before, now), before, now)
-    words = "; ".join(filter(None, (why, first_of(refused, len(now.samples)))))
+    lost = first_of(refused, len(now.samples)), told(now.dropped)
+    words = "; ".join(filter(None, (why, *lost)))
     ends = (found.low, found.high) if math.isfinite(found.high - found.low) else None
     return replace(
         row, status=status, why=words, ratio=found.value, interval=ends, limit=allowed.value

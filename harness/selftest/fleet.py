@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from harness.devices import TimedDevice, Workload
 from harness.selftest.session import SUBJECTS
-from harness.visible import visible_gpus
+from harness.visible import placed, visible_gpus
 from harness.workbench import Workbench
 
 LIMIT: Final = 0.03  # healthy cards of one model differ by a per cent or so
@@ -20,14 +20,14 @@ ROUNDS: Final = 40
 TIMEOUT: Final = 300  # seconds
 FEW: Final = 3  # GPUs from which on the median says which one is odd
 
-Probes = Mapping[str, dict[str, Any]]  # by GPU, as CUDA_VISIBLE_DEVICES names it
+Probes = Mapping[str, dict[str, Any]]  # by GPU
 
 
 def probe(gpu: TimedDevice, subjects: Mapping[str, Workload] = SUBJECTS) -> dict[str, Any]:
-    """Return the model of this process's GPU and the median seconds of each subject."""
+    """Return this process's GPU, by model and place, and the median seconds of each subject."""
     bench = Workbench(gpu)
     times = {name: median(bench.rounds(each, ROUNDS)) for name, each in subjects.items()}
-    return {"name": gpu.name, "seconds": times}
+    return {"name": gpu.name, "place": placed(gpu), "seconds": times}
 
 
 def main(limit: float = LIMIT) -> int:
@@ -38,9 +38,15 @@ def main(limit: float = LIMIT) -> int:
         return 2
     probes, failed = collected(names, _started)
     problems = [*failed, *odd_ones(probes, limit)]
-    for line in (*_table(probes), *(problems or [f"{len(probes)} GPUs agree within {limit:.0%}"])):
+    for line in (*_table(probes), *(problems or [_agreed(len(probes), limit)])):
         print(line)
     return 1 if problems else 0
+
+
+def _agreed(number: int, limit: float) -> str:
+    if number == 1:
+        return "one GPU alone: there is no other to compare it with"
+    return f"{number} GPUs agree within {100 * limit:g}%"
 
 
 def collected(
@@ -52,10 +58,18 @@ def collected(
     failed: list[str] = []
     for name, output in waiting.items():
         try:
-            probes[name] = json.loads(output().splitlines()[-1])
+            answer = json.loads(output().splitlines()[-1])
+            probes[_label(name, answer["place"])] = answer
         except (IndexError, ValueError, RuntimeError, subprocess.SubprocessError) as error:
-            failed.append(f"GPU {name} was not timed: {error}")
+            failed.append(f"{_label(name)} was not timed: {error}")
     return probes, failed
+
+
+def _label(name: str, place: str = "") -> str:
+    """Return what to call a GPU: where it is, but a slice by its UUID, of which a GPU has many."""
+    if name.startswith("MIG-"):
+        return name
+    return place or (name if name.startswith("GPU-") else f"GPU {name}")
 
 
 def _started(name: str) -> Callable[[], str]:
@@ -97,7 +111,7 @@ def _odd(model: str, subject: str, seconds: Mapping[str, float], limit: float) -
         if spread > limit:
             slower = max(seconds, key=seconds.__getitem__)
             yield (
-                f"{subject}: the two {model} differ by {spread:.1%}, GPU {slower} is the slower; "
+                f"{subject}: the two {model} differ by {spread:.1%}, {slower} is the slower; "
                 "with two of them nobody can say which is odd"
             )
         return
@@ -107,7 +121,7 @@ def _odd(model: str, subject: str, seconds: Mapping[str, float], limit: float) -
         if abs(off) > limit:
             word = "slower" if off > 0 else "faster"
             yield (
-                f"GPU {name}: {subject} is {abs(off):.1%} {word} than the median of "
+                f"{name}: {subject} is {abs(off):.1%} {word} than the median of "
                 f"{len(seconds)} {model}"
             )
 
@@ -115,4 +129,4 @@ def _odd(model: str, subject: str, seconds: Mapping[str, float], limit: float) -
 def _table(probes: Probes) -> Iterator[str]:
     for name, each in probes.items():
         times = ", ".join(f"{key} {value * 1e6:.1f} us" for key, value in each["seconds"].items())
-        yield f"GPU {name} ({each['name']}): {times}"
+        yield f"{name} ({each['name']}): {times}"

@@ -31,7 +31,7 @@ from harness.workloads.reduction import Reduction
 
 CORE_CLOCK_KHZ: Final = 13  # CUDA's number of the device attribute
 ROUNDS: Final = 40
-SMALL: Final = 1 << 16  # elements on which one lost load shows
+SMALL: Final = 1 << 16  # elements; a sum of whole numbers is checked exactly, at any size
 SLOWDOWNS: Final = (0.02, 0.01, 0.05)
 V7: Final = Reduction("reduce_v7")
 SUBJECTS: Final[dict[str, Workload]] = {

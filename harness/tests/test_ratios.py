@@ -60,6 +60,7 @@ SOUND = [[1.5e-4, 1e-4]] * 20
         ({"seconds": [[True, 1e-4]]}, "pair 0 is [True"),
         ({"seconds": None}, "'seconds' is None"),
         ({"numerator": 5, "seconds": SOUND}, "'numerator' is 5"),
+        ({"dropped samples": 3, "seconds": SOUND}, "'dropped samples' is 3"),
         ({}, "'seconds' is missing"),
     ],
 )
@@ -98,6 +99,14 @@ def test_pairs_that_depend_on_each_other_are_noted() -> None:
         "V2 / V3: neighbouring pairs are alike (rank correlation 1.00), "
         "so the interval is narrower than 99 % needs"
     ]
+
+
+def test_samples_that_were_dropped_when_it_was_recorded_are_noted() -> None:
+    """The recording is as good, and says the same as the run that made it."""
+    recorder = claim(Recorded(baseline(seconds=SOUND, **{"dropped samples": ["zero", "NaN"]})))
+    recorder.timed("V2 / V3", SLOW, FAST, at_least=1.3)
+    assert recorder.verdict is Verdict.HOLDS
+    assert recorder.notes == ["V2 / V3: 2 impossible samples were dropped and taken again (zero)"]
 
 
 @pytest.mark.parametrize("pairs", [around(1.5, 128), SOUND, SOUND[:1]])

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from harness.devices import opening
+from harness.pytest_benchmarks import ROUNDS
 from harness.tests.fakes import MEGABYTE, FakeGPU
 from harness.tests.rehearsal import BROKEN, LADDER, ROOT, Run, recording
 from kernels import CompilerMissing
@@ -56,7 +57,7 @@ def test_a_gpu_without_a_baseline_measures_and_records(run: Run) -> None:
     assert recorded["device"]["clock"] == "cupti"
     assert len(recorded["pairs"]["reduce.v3-over-v2"]["V2 / V3"]["seconds"]) == 8
     bench = recorded["benchmarks"][0]
-    assert bench["stats"]["data"] == [1e-4] * 20
+    assert bench["stats"]["data"] == [1e-4] * ROUNDS
     assert bench["options"]["timer"] == "device_clock"
     facts = {"kernel": "reduce_v1", "GB/s": 10.0, "percent of peak": 0.2, "clock": "cupti"}
     assert facts.items() <= bench["extra_info"].items()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from typing import Any
 
 import pytest
 
 from harness.baselines.promotion import promote
-from harness.devices import Workload
+from harness.devices import Launch, Workload
 from harness.gate import __main__ as gate
+from harness.selftest.repeats import exit_codes
 from harness.tests.fakes import FakeGPU
-from harness.tests.rehearsal import BROKEN, Run
+from harness.tests.rehearsal import BROKEN, ROOT, Run
 from harness.watch import NotComparable
 from harness.workbench import Workbench
 
@@ -46,8 +49,8 @@ class Nights:
         self.file = self.path / "build" / "nightly.json"
         promote(self.file, self.path / "baselines")
 
-    def ladder(self, seconds: float = 1e-4, rungs: list[str] = RUNGS) -> None:
-        """Write the suite."""
+    def ladder(self, seconds: float | str = 1e-4, rungs: list[str] = RUNGS) -> None:
+        """Write the suite; `seconds` may be an expression of `rung`."""
         self.run.write(ladder=LADDER.format(rungs=rungs, seconds=seconds))
 
     def apart(self, *options: str) -> int:
@@ -162,6 +165,36 @@ def test_a_claim_that_is_gone_fails_the_gate(nights: Nights) -> None:
     assert nights.found()["claims"]["missing"] == ["reduce.v3-over-v2"]
 
 
+def test_a_night_of_times_alone_is_judged(nights: Nights) -> None:
+    """No claim runs, and none is missed; a benchmark that does not run is."""
+    nights.run.on(FakeGPU(), NIGHT, "--benchmark-only").assert_outcomes(passed=2, skipped=1)
+    assert nights.gate() == 0
+    assert nights.found()["notes"] == [
+        "1 claims of the baseline are not in this run of --benchmark-only"
+    ]
+    nights.run.on(FakeGPU(), NIGHT, "--benchmark-only", "-k", "reduce_v1")
+    assert nights.gate() == 1
+    assert nights.found()["totals"] == {"same": 1, "missing": 1}
+
+
+def test_a_night_of_times_alone_repeats_in_processes_of_its_own(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command of the self-test: pytest, the gate, and again; red is timed twice, and alone."""
+    for name in ("harness", "kernels"):
+        (nights.path / name).symlink_to(ROOT / name)
+    nights.run.pytester.makepyfile(fake_gpu=PLUGIN)
+    monkeypatch.setenv("PYTHONPATH", str(nights.path))
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p fake_gpu -p no:cacheprovider")
+    command = f"{shlex.quote(sys.executable)} -m harness.gate.night --benchmark-only"
+    assert exit_codes(command, 2) == [0, 0]
+    assert not (nights.path / "build" / "again.json").exists()
+    nights.ladder("1.2e-4 if rung == 'reduce_v2' else 1e-4")
+    assert exit_codes(command, 1) == [1]
+    again = json.loads((nights.path / "build" / "again.json").read_text())
+    assert [each["fullname"] for each in again["benchmarks"]] == [V2]
+
+
 def test_a_disturbed_benchmark_is_not_comparable_and_not_missing(
     nights: Nights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +212,40 @@ def test_a_disturbed_benchmark_is_not_comparable_and_not_missing(
     row = next(row for row in nights.found()["benchmarks"] if row["name"] == V2)
     assert row["status"] == "not comparable"
     assert row["why"] == "process 7 computes on the same GPU"
+
+
+class Lucky(FakeGPU):
+    """Finds the input of the second rung in L2 for some samples, those of these numbers."""
+
+    def __init__(self, samples: set[int]) -> None:
+        super().__init__()
+        self._samples = samples
+
+    def seconds(self, launch: Launch) -> float:
+        """Return a third of the time at the peak, or the time."""
+        right = super().seconds(launch)
+        if str(launch.kernel) != "reduce_v2":
+            return right
+        return 7e-8 if self.log.count("time reduce_v2") in self._samples else right
+
+
+def test_a_lucky_sample_is_dropped_and_the_gates_row_says_so(nights: Nights) -> None:
+    """Neither its benchmark nor the night is lost by it."""
+    assert nights.run.on(Lucky({9, 17}), NIGHT).ret == 0
+    assert nights.gate() == 0
+    row = next(row for row in nights.found()["benchmarks"] if row["name"] == V2)
+    assert row["status"] == "same"
+    assert "; 2 impossible samples were dropped and taken again (reduce_v2 moved" in row["why"]
+    assert "dropped and taken again" in (nights.path / "build" / "gate.md").read_text("utf-8")
+
+
+def test_lucky_samples_without_end_fail_the_night(nights: Nights) -> None:
+    """What fits L2 is timed nowhere: the run says why, the gate that it is missing."""
+    result = nights.run.on(Lucky(set(range(100))), NIGHT)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*ImplausibleTime: reduce_v2 moved *the input was still in L2*"])
+    assert nights.gate() == 1
+    assert nights.found()["totals"] == {"same": 1, "missing": 1}
 
 
 def test_the_night_has_what_the_gate_needs(nights: Nights) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.pytest_workers import WORKER_BYTES, assign, most_workers
+from harness.tests.rehearsal import ROOT, Run
 from harness.visible import VARIABLE, known_gpus, visible_gpus
 
 UUIDS = "GPU-5a6f,GPU-77b1"
@@ -54,6 +56,9 @@ class FakeNVML(SimpleNamespace):
         if index >= self.slices:
             raise NVMLError("Not Found")
         return f"MIG-{index}"
+
+    def nvmlDeviceGetHandleByPciBusId(self, bus_id: str) -> str:
+        return {"0000:19:00.0": "GPU-0", "0000:3b:00.0": "GPU-1"}[bus_id]
 
     def nvmlDeviceGetUUID(self, unit: str) -> str | bytes:
         return unit.encode() if unit == "GPU-0" else unit
@@ -173,23 +178,64 @@ def test_two_workers_see_one_gpu_each(
 ) -> None:
     """In real workers, before the first test."""
     monkeypatch.setenv(VARIABLE, "GPU-a,GPU-b")
-    result = run(pytester, monkeypatch, SUITE, "-n2", "--dist=each")
+    result = apart(pytester, monkeypatch, SUITE, "-n2", "--dist=each")
     result.assert_outcomes(passed=4)
+
+
+TWO = """
+import os
+from harness.devices import opening
+from harness.tests.fakes import FakeGPU
+
+BUSES = {"GPU-0": "0000:19:00.0", "GPU-1": "0000:3b:00.0"}
+
+def open_device(wanted):
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    gpu = FakeGPU()
+    gpu.bus_id = BUSES[first if first in BUSES else f"GPU-{first}"]
+    return gpu
+
+opening.open_device = open_device
+"""
+NVML = """
+from harness.tests.test_workers import FakeNVML, NVMLError
+
+globals().update({name: getattr(FakeNVML(), name) for name in dir(FakeNVML) if "nvml" in name})
+"""
+
+
+@pytest.mark.parametrize("listed", [None, "0,1", "GPU-0,GPU-1"])
+def test_a_parallel_run_says_which_worker_had_which_gpu(
+    run: Run, monkeypatch: pytest.MonkeyPatch, listed: str | None
+) -> None:
+    """As opened, not as asked: with the real conftest, a required GPU, and every test on both."""
+    pytest.importorskip("xdist")
+    run.pytester.makepyfile(two_gpus=TWO, pynvml=NVML)
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{run.pytester.path}")
+    monkeypatch.delenv(VARIABLE, raising=False)
+    if listed:
+        monkeypatch.setenv(VARIABLE, listed)
+    options = ("-p", "two_gpus", "-p", "no:cacheprovider", "--gpu=require")
+    result = run.pytester.runpytest_subprocess(*options, "-n2", "--dist=each")
+    result.assert_outcomes(passed=2)
+    asked = (listed or "GPU-0,GPU-1").split(",")
+    for number, bus in enumerate(("0000:19:00.0", "0000:3b:00.0")):
+        gpu = f"GPU-{number} at {bus} ({VARIABLE}={asked[number]}): gw{number}"
+        assert gpu in result.outlines
+    assert "device: NVIDIA H200 (sm_90, 132 SMs), GPU-0 at 0000:19:00.0" in result.stdout.str()
 
 
 def test_memory_that_is_out_skips_in_a_worker_and_fails_alone(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others hold the memory only where there are others."""
-    run(pytester, monkeypatch, FULL, "-n1").assert_outcomes(skipped=1)
-    run(pytester, monkeypatch, FULL).assert_outcomes(failed=1)
+    apart(pytester, monkeypatch, FULL, "-n1").assert_outcomes(skipped=1)
+    apart(pytester, monkeypatch, FULL).assert_outcomes(failed=1)
 
 
-def run(
+def apart(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, suite: str, *options: str
 ) -> pytest.RunResult:
-    from harness.tests.rehearsal import ROOT
-
     pytest.importorskip("xdist")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)

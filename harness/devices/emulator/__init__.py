@@ -18,7 +18,7 @@ from harness.devices.arguments import pack
 from harness.devices.emulator.counters import Counters, Counting
 from harness.devices.emulator.hazards import RaceDetector
 from harness.devices.emulator.limits import check_launch, check_shape
-from harness.devices.emulator.machine import STEP_LIMIT, Fault, Machine, Observer
+from harness.devices.emulator.machine import PATIENCE, Fault, Machine, Observer
 from harness.devices.emulator.memory import Allocation, GlobalMemory
 from harness.devices.emulator.operations import Unsupported
 from harness.devices.emulator.program import Program
@@ -68,7 +68,7 @@ class EmulatedArray:
 
 
 class EmulatedDevice:
-    """The device of everybody who has no GPU; deterministic.
+    """The device of everybody who has no GPU; deterministic, but for its patience.
 
     It is stricter than hardware: what may go wrong there is an error here. So are two shared-memory
     accesses that no barrier orders, a warp-wide instruction whose lanes have diverged, and a
@@ -84,22 +84,22 @@ class EmulatedDevice:
         What the kernels are compiled for.
     multiprocessors
         What launchers that size their grid by the GPU are told; 132 as an H200.
-    step_limit
-        Basic blocks that some blocks of threads may run until one of their threads leaves; a
-        kernel that needs more is taken for endless.
+    patience
+        Seconds of processor time that some blocks of threads may run until one of their threads
+        leaves; a kernel that needs more is taken for endless.
     """
 
     def __init__(
         self,
         architecture: str = "sm_90",
         multiprocessors: int = 132,
-        step_limit: int = STEP_LIMIT,
+        patience: float = PATIENCE,
     ) -> None:
         self.name = f"emulated {architecture}"
         self.architecture = architecture
         self.multiprocessors = multiprocessors
         self.bulk_copies = 0
-        self._step_limit = step_limit
+        self._patience = patience
         self._memory = GlobalMemory()
         self._counters: Counters | None = None
 
@@ -209,8 +209,8 @@ class EmulatedDevice:
             threads = Threads(blocks, block)
             specials = special_registers(threads, first, grid, block)
             spaces = self._memory, SharedMemory(blocks, size, entry.variables)
-            limit = self._step_limit
-            Machine(program, threads, specials, parameters, *spaces, observers, limit).run()
+            patience = self._patience
+            Machine(program, threads, specials, parameters, *spaces, observers, patience).run()
 
 
 @cache

@@ -6,6 +6,7 @@ Execution does not count and counting does not execute.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from time import process_time
 from typing import Final, Protocol
 
 import numpy as np
@@ -33,7 +34,8 @@ from harness.devices.emulator.threads import (
     uniform,
 )
 
-STEP_LIMIT: Final = 100_000  # basic blocks until some thread leaves; some seconds if they do little
+# Not a number of steps: one takes from 10 us to 100 ms, as it meets lanes, atomics, other places.
+PATIENCE: Final = 4.0  # seconds of this process until some thread leaves; no kernel here needs 0.2
 SINK: Final = Symbol("_")
 
 
@@ -75,7 +77,7 @@ class Machine:
         memory: GlobalMemory,
         shared: SharedMemory,
         observers: Sequence[Observer],
-        step_limit: int,
+        patience: float,
     ) -> None:
         self.program = program
         self.threads = threads
@@ -88,8 +90,8 @@ class Machine:
         self._shared = shared
         self._spaces: dict[str, Space] = {"global": memory, "shared": shared}
         self._observers = observers
-        self._step_limit = step_limit
-        self._steps = 0  # since a thread left
+        self._patience = patience
+        self._left_at = process_time()  # when a thread last left
         self._constants: dict[tuple[Immediate, str], Values] = {}
 
     def run(self) -> None:
@@ -106,15 +108,14 @@ class Machine:
         with np.errstate(all="ignore"):  # the GPU has no floating-point exceptions
             while step := self._next():
                 self._run_block(*step)
-                self._steps += 1
-                if self._steps > self._step_limit:
+                if process_time() - self._left_at > self._patience:
                     raise self._endless(*step)
 
     def _endless(self, block: int, lanes: Lanes) -> Fault:
         """Tell where the lanes are; a block that lets some of them leave never comes here."""
         reason = (
-            f"{self._step_limit} steps and no thread has left: endless, or raise it with "
-            "EmulatedDevice(step_limit=...)"
+            f"no thread has left in {self._patience:g} s: endless, or raise it with "
+            "EmulatedDevice(patience=...)"
         )
         return self._fault(self.program.blocks[block][-1][0], Violation(reason, lanes))
 
@@ -205,7 +206,7 @@ class Machine:
     def leave(self, lanes: Lanes) -> None:
         """End the threads in `lanes`."""
         self.threads.go(DONE, lanes)
-        self._steps = 0
+        self._left_at = process_time()
 
     def wait(self, lanes: Lanes) -> None:
         """Stop `lanes` at the block's barrier."""

@@ -129,6 +129,18 @@ def test_a_broken_claim_and_a_missing_one_fail_the_night() -> None:
     assert refuted.exit is GREEN
 
 
+def test_a_night_that_asked_for_times_alone_owes_no_claims() -> None:
+    """It says so; benchmarks are owed as ever, and a broken claim stays broken."""
+    both = night(claims={"reduce.v3": "holds", "reduce.v4": "holds"})
+    times = {"no claims": "--benchmark-only"}
+    found = compare(both, night() | times)
+    assert (found.missing_claims, found.exit) == ([], GREEN)
+    assert found.notes == ["1 claims of the baseline are not in this run of --benchmark-only"]
+    assert compare(both, night({}) | times).exit is RED
+    assert compare(both, night(claims={"reduce.v3": "broken"}) | times).exit is RED
+    assert compare(night(), night() | times).notes == []
+
+
 def test_a_night_that_compares_too_little_has_no_verdict() -> None:
     """All samples of five of eight benchmarks throttled is no pass."""
     times = {name: samples(1.2e-4) for name in NAMES[:5]} | {name: samples() for name in NAMES[5:]}

@@ -46,6 +46,13 @@ def test_the_options_go_to_pytest() -> None:
     assert [words[-2:] == ["-k", "v7"] for words in called] == [True, False, False]
 
 
+def test_a_night_of_times_alone_ends_with_the_gate() -> None:
+    """What is repeated to see that the gate stays green."""
+    called: list[str] = []
+    night.main(["--benchmark-only"], lambda words: called.append(words[0]) or 0)  # type: ignore[func-returns-value]
+    assert called == ["pytest", "harness.gate"]
+
+
 def test_a_module_gives_its_exit_code() -> None:
     """As the gate's, where a file is missing."""
     assert night.module(["harness.gate", "--help"]) == 0

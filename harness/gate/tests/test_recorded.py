@@ -12,8 +12,10 @@ import pytest
 from harness.baselines import ROOT, read
 from harness.baselines.merging import RUNS
 from harness.gate.limits import limit, resolution
+from harness.gate.noise import UNKNOWN, Noise, usual
 from harness.gate.samples import Timing, timings
 from harness.gate.verdicts import Status, judged
+from harness.pytest_benchmarks import ROUNDS
 
 RECORDED: Final = ROOT / "nvidia-h200" / "0001_2026-11-30.json"
 V7: Final = "suites/test_reduce_ladder.py::test_the_ladder_is_timed[reduce_v7]"
@@ -34,7 +36,7 @@ def recorded() -> list[Timing]:
 def drawn(timing: Timing, random: np.random.Generator, factor: float = 1.0) -> tuple[float, ...]:
     """Return one more run: its samples drawn from the recorded ones, and a level of its own."""
     level = factor * np.exp(random.normal(0, BETWEEN))
-    return tuple(float(each) for each in random.choice(timing.samples, 20) * level)
+    return tuple(float(each) for each in random.choice(timing.samples, ROUNDS) * level)
 
 
 def anchored(timing: Timing, random: np.random.Generator) -> Timing:
@@ -51,13 +53,15 @@ def _with(timing: Timing, runs: tuple[float, ...], **changed: Any) -> Timing:
 def statuses(factor: float, nights: int, seed: int) -> dict[str, list[Status]]:
     """Return what each benchmark gets when it takes `factor` times as long."""
     random = np.random.default_rng(seed)
-    found: dict[str, list[Status]] = {}
-    for timing in recorded():
-        before = anchored(timing, random)
-        found[timing.name] = [
-            judged(before, _night(timing, random, factor), None).status for _ in range(nights)
+    baseline = [anchored(timing, random) for timing in recorded()]
+    noise = usual(timing.runs for timing in baseline)
+    return {
+        timing.name: [
+            judged(before, _night(timing, random, factor), None, noise).status
+            for _ in range(nights)
         ]
-    return found
+        for timing, before in zip(recorded(), baseline, strict=True)
+    }
 
 
 def _night(timing: Timing, random: np.random.Generator, factor: float) -> Timing:
@@ -81,23 +85,28 @@ def test_a_planted_slow_down_goes_red(slowdown: float, red: float) -> None:
     assert Status.FASTER not in found
 
 
-def smallest(timing: Timing, before: Timing) -> float:
+def smallest(timing: Timing, before: Timing, noise: Noise = UNKNOWN) -> float:
     """Return the smallest slow-down in steps of 0.1 % that goes red on the recorded samples."""
     for step in range(1, 200):
         factor = 1 + STEP * step
         seconds = tuple(each * factor for each in timing.samples)
         now = Timing(timing.name, median(seconds), seconds, (median(seconds),), timing.facts)
-        if judged(before, now, None).status is Status.SLOWER:
+        if judged(before, now, None, noise).status is Status.SLOWER:
             return STEP * step
     raise AssertionError("20 % were not seen")
 
 
 def test_the_smallest_slow_down_that_goes_red() -> None:
-    """V7 on an H200, merged from five runs or recorded once."""
+    """V7 on an H200, as recorded: the limit, and what a night's own samples spread.
+
+    Its three runs alone would let 6 % pass, one run as much.
+    """
     v7 = next(timing for timing in recorded() if timing.name == V7)
-    five = anchored(v7, np.random.default_rng(1))
-    assert smallest(v7, five) <= 0.03
+    noise = usual(timing.runs for timing in recorded())
+    once = _with(v7, (v7.median,))
+    assert smallest(v7, v7, noise) <= 0.04
     assert 0.05 < smallest(v7, v7) <= 0.07
+    assert 0.05 < smallest(v7, once, noise) <= 0.07
 
 
 def test_what_five_claims_found_of_v7_is_noise_that_the_limit_knows() -> None:
@@ -112,14 +121,14 @@ def test_what_five_claims_found_of_v7_is_noise_that_the_limit_knows() -> None:
             for side, name in enumerate((each["numerator"], each["denominator"])):
                 if name.startswith("reduce_v7[BLOCK=256] "):
                     found[len(found)] = median(pair[side] for pair in each["seconds"])
-    runs = tuple(found.values())
+    runs, noise = tuple(found.values()), usual(timing.runs for timing in recorded())
     v7 = next(timing for timing in recorded() if timing.name == V7)
     before = _with(v7, runs, median=median(runs))
     assert len(runs) == 5
-    assert all(judged(before, _at(v7, run), None).status is Status.SAME for run in runs)
-    allowed, night = limit(runs, resolution("cupti")).value, _at(v7, median(runs))
+    assert all(judged(before, _at(v7, run), None, noise).status is Status.SAME for run in runs)
+    allowed, night = limit(runs, resolution("cupti"), noise).value, _at(v7, median(runs))
     farthest = (1 + allowed) * median(runs) / min(night.samples) - 1
-    assert allowed < smallest(night, before) <= farthest + STEP
+    assert allowed < smallest(night, before, noise) <= farthest + STEP
 
 
 def _at(timing: Timing, middle: float) -> Timing:

@@ -18,7 +18,7 @@ H200 = "NVIDIA H200"
 
 def cards(*microseconds: float, model: str = H200) -> dict[str, dict[str, Any]]:
     return {
-        f"GPU-{number}": {"name": model, "seconds": {"reduce_v7": each * 1e-6}}
+        f"GPU-{number}": {"name": model, "place": "", "seconds": {"reduce_v7": each * 1e-6}}
         for number, each in enumerate(microseconds)
     }
 
@@ -29,16 +29,16 @@ def cards(*microseconds: float, model: str = H200) -> dict[str, dict[str, Any]]:
         (cards(64.0, 64.3, 63.8, 64.1), []),
         (
             cards(64.0, 64.0, 70.4, 64.0),
-            ["GPU GPU-2: reduce_v7 is 10.0% slower than the median of 4 NVIDIA H200"],
+            ["GPU-2: reduce_v7 is 10.0% slower than the median of 4 NVIDIA H200"],
         ),
         (
             cards(64.0, 64.0, 57.6),
-            ["GPU GPU-2: reduce_v7 is 10.0% faster than the median of 3 NVIDIA H200"],
+            ["GPU-2: reduce_v7 is 10.0% faster than the median of 3 NVIDIA H200"],
         ),
         (
             cards(64.0, 70.4),
             [
-                "reduce_v7: the two NVIDIA H200 differ by 10.0%, GPU GPU-1 is the slower; "
+                "reduce_v7: the two NVIDIA H200 differ by 10.0%, GPU-1 is the slower; "
                 "with two of them nobody can say which is odd"
             ],
         ),
@@ -53,10 +53,18 @@ def test_the_odd_one_is_named(probes: dict[str, Any], said: list[str]) -> None:
 
 
 def test_a_probe_times_every_subject_once() -> None:
-    """Medians, with the model's name."""
+    """Medians, with the model's name and where it is."""
+
+    class Placed(FakeGPU):
+        bus_id = "0000:19:00.0"
+
     subjects = {"v7": FakeWorkload("v7", 64e-6), "copy": FakeWorkload("copy", 125e-6)}
-    found = fleet.probe(FakeGPU(noise=0), subjects)
-    assert found == {"name": H200, "seconds": {"v7": 64e-6, "copy": 125e-6}}
+    found = fleet.probe(Placed(noise=0), subjects)
+    assert found == {
+        "name": H200,
+        "place": "0000:19:00.0",
+        "seconds": {"v7": 64e-6, "copy": 125e-6},
+    }
 
 
 def started(answers: dict[str, str]) -> Callable[[str], Callable[[], str]]:
@@ -75,7 +83,7 @@ def test_all_are_started_before_any_is_waited_for_and_a_failure_is_named() -> No
     """The last line of what a probe prints is its answer."""
     good = "a warning\n" + json.dumps(cards(64.0)["GPU-0"])
     probes, failed = fleet.collected(["0", "1", "2"], started({"0": good, "1": "!dead", "2": ""}))
-    assert probes == {"0": cards(64.0)["GPU-0"]}
+    assert probes == {"GPU 0": cards(64.0)["GPU-0"]}
     assert failed[0] == "GPU 1 was not timed: dead"
     assert failed[1].startswith("GPU 2 was not timed")
 
@@ -93,6 +101,26 @@ def test_the_run_fails_if_one_is_odd(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,3")
     assert fleet.main() == 0
     assert "2 GPUs agree within 3%" in capsys.readouterr().out
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert fleet.main() == 0
+    assert "one GPU alone: there is no other" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("names", "place", "labels"),
+    [
+        (["0"], "GPU-5a6f at 0000:19:00.0", ["GPU-5a6f at 0000:19:00.0"]),
+        (["GPU-5a6f"], "", ["GPU-5a6f"]),
+        (["MIG-1c2d", "MIG-9e8f"], "GPU-5a6f at 0000:19:00.0", ["MIG-1c2d", "MIG-9e8f"]),
+    ],
+)
+def test_a_gpu_is_called_by_its_place_and_a_slice_by_its_uuid(
+    names: list[str], place: str, labels: list[str]
+) -> None:
+    """All slices of a GPU are at one place; none may hide another."""
+    answer = json.dumps(cards(64.0)["GPU-0"] | {"place": place})
+    probes, _ = fleet.collected(names, started(dict.fromkeys(names, answer)))
+    assert list(probes) == labels
 
 
 def test_no_gpu_is_no_agreement(monkeypatch: pytest.MonkeyPatch) -> None:

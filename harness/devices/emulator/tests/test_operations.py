@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.devices.emulator import EmulatedDevice, Fault, Unsupported
+from harness.devices.emulator import EmulatedDevice, Unsupported
 from harness.devices.emulator.lanewise import LANEWISE
 from harness.devices.emulator.operations import ATOMICS, OPERATIONS, handler_of
 from harness.devices.emulator.ptx import parse
@@ -225,26 +225,6 @@ def test_an_unknown_name_is_refused_before_the_launch(line: str, name: str) -> N
     with pytest.raises(Unsupported, match=r"the emulated device has no ") as refusal:
         program(f"{line}; ret;")
     assert str(refusal.value) == f"`{line}`: the emulated device has no {name!r}"
-
-
-def test_an_endless_kernel_is_stopped_with_its_place() -> None:
-    with pytest.raises(Fault) as error:
-        EmulatedDevice(step_limit=100).run(program("$again: bra $again;"), [], 1, 32)
-    assert str(error.value) == (
-        "k: `bra $again`: 100 steps and no thread has left: endless, or raise it with "
-        "EmulatedDevice(step_limit=...) (block 0, thread 0)"
-    )
-
-
-def test_a_long_kernel_whose_threads_leave_in_turn_is_not_endless() -> None:
-    """64 threads leave one after another, 30 trips apart: 1920 trips, none of 100 without one."""
-    body = """
-        mov.u32 %r0, %tid.x; mad.lo.u32 %r0, %r0, 30, 30;
-        $again: sub.u32 %r0, %r0, 1; setp.eq.u32 %p0, %r0, 0; @%p0 exit; bra $again;
-    """
-    EmulatedDevice(step_limit=100).run(program(body), [], 1, 64)
-    with pytest.raises(Fault, match="50 steps and no thread has left"):
-        EmulatedDevice(step_limit=50).run(program(body), [], 1, 64)
 
 
 def test_every_operation_is_tested() -> None:
