@@ -10,8 +10,9 @@ from harness.report.curve import CURVE
 from harness.report.drawing import Document, Picture
 from harness.report.figure import LADDER
 from harness.report.roofline import ROOFLINE
+from harness.report.sizes import SUMS
 
-PICTURES: Final = (LADDER, ROOFLINE, CURVE)
+PICTURES: Final = (LADDER, ROOFLINE, CURVE, SUMS)
 
 
 def drawn(recording: Document) -> dict[str, str]:
