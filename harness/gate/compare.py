@@ -100,7 +100,7 @@ def _gone(before: Document, now: Document) -> tuple[list[str], list[str]]:
     """Return the claims that a night lacks; or, of one that asked for times alone, a note."""
     gone = [name for name in _claims(before) if name not in _claims(now)]
     if gone and (option := now.get(NO_CLAIMS)):
-        return [], [f"{len(gone)} claims of the baseline are not in this run of {option}"]
+        return [], [f"claims of the baseline that {option} left out: {len(gone)}"]
     return gone, []
 
 

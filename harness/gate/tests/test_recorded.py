@@ -97,15 +97,15 @@ def smallest(timing: Timing, before: Timing, noise: Noise = UNKNOWN) -> float:
 
 
 def test_the_smallest_slow_down_that_goes_red() -> None:
-    """V7 on an H200, as recorded: the limit, and what a night's own samples spread.
+    """V7 on an H200, of five runs, of the three that are recorded, or of one.
 
-    Its three runs alone would let 6 % pass, one run as much.
+    It is the limit, and what a night's own samples spread: their interval begins 1.6 % lower.
     """
     v7 = next(timing for timing in recorded() if timing.name == V7)
     noise = usual(timing.runs for timing in recorded())
-    once = _with(v7, (v7.median,))
+    five, once = anchored(v7, np.random.default_rng(1)), _with(v7, (v7.median,))
+    assert smallest(v7, five, noise) <= 0.03
     assert smallest(v7, v7, noise) <= 0.04
-    assert 0.05 < smallest(v7, v7) <= 0.07
     assert 0.05 < smallest(v7, once, noise) <= 0.07
 
 
