@@ -30,14 +30,11 @@ _plain = settings(
     phases=[phase for phase in Phase if phase is not Phase.explain],
 )
 settings.register_profile("default", _plain, max_examples=30)
-settings.register_profile(
-    "nightly",
-    _plain,
-    max_examples=500,
-    database=DirectoryBasedExampleDatabase(
-        os.environ.get("HYPOTHESIS_STORAGE_DIRECTORY", ".hypothesis/nightly")
-    ),
+_kept = DirectoryBasedExampleDatabase(
+    os.environ.get("HYPOTHESIS_STORAGE_DIRECTORY", ".hypothesis/nightly")
 )
+settings.register_profile("nightly", _plain, max_examples=100, database=_kept)
+settings.register_profile("fuzz", _plain, max_examples=500, database=_kept)
 settings.load_profile("default")
 
 

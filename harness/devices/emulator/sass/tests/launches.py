@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.draws import DIVERGENT
 from kernels import Kernel, kernel, parameters
 
-# Of a property over code that must be compiled first: 1,000 by night.
+# Of a property over code that must be compiled first: 1,000 with --hypothesis-profile=fuzz.
 CASES: Final = 1000 if settings().max_examples >= 500 else 20
 ARCHITECTURES: Final = ("sm_80", "sm_90", "sm_100", "sm_120")
 BLOCKS: Final = (32, 64, 128, 256, 512, 1024)
