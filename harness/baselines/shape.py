@@ -17,7 +17,8 @@ SECTIONS: Final[dict[str, type]] = {
 NUMBER: Final = (int, float)
 FACTS: Final[dict[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(("bytes", "flop", "GB/s", "peak GB/s", "copy GB/s"), NUMBER),
-    **{"telemetry": dict, "throttle_reasons": list, DROPPED: list},
+    # a driver may not tell why it throttles
+    **{"telemetry": dict, "throttle_reasons": (list, type(None)), DROPPED: list},
 }
 ENTRY: Final = {"numerator": str, "denominator": str, "clock": str, "seconds": list}
 COLUMNS: Final = ("min", "max", "mean", "stddev", "median", "iqr", "rounds", "iterations")

@@ -12,6 +12,7 @@ from harness import baselines
 from harness.baselines import BaselineError, newest, read, recorded, slug
 from harness.baselines.__main__ import main
 from harness.baselines.promotion import promote
+from harness.gate.samples import timings
 from harness.tests.fakes import PAIRS, STATS, document
 
 
@@ -66,6 +67,14 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path, content: str, message: s
     with pytest.raises(BaselineError, match=message) as refused:
         read(path)
     assert str(path) in str(refused.value)
+
+
+def test_what_a_driver_does_not_tell_is_no_damage(tmp_path: Path) -> None:
+    """It lowers its clocks and keeps the reason to itself, in the device's facts and in a row's."""
+    silent = document(device={"throttle_reasons": None})
+    silent["benchmarks"][0]["extra_info"] = {"throttle_reasons": None}
+    (timing,) = timings(read(stored(tmp_path, "0001_x.json", silent)).document).values()
+    assert timing.throttled == frozenset()
 
 
 def test_the_newest_is_the_last_by_name_that_holds_anything(tmp_path: Path) -> None:
