@@ -276,7 +276,7 @@ def test_bytes_in_flight_need_no_threads(claim: Any, emulator: Any) -> None:
 def test_the_sum_is_bound_by_nothing_but_the_memory(claim: Any) -> None:
     """Of the peak a DRAM spends a few hundredths on refreshing itself and on opening rows.
 
-    H200s differ: in ten trials 97.6 to 97.8 % of it were read four times, 95.5 five times, 93.4 once,
+    H200s differ: ten trials read 97.6 to 97.8 % of it four times, 95.5 five times, 93.4 once,
     whatever read. 2^26 floats take 57 us; the launch, the first load and the last sum 3 more.
     """
     for power, share in ((30, 0.9), (26, 0.85)):
