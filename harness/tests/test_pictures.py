@@ -13,19 +13,21 @@ from harness.tests.test_curve import RATES, measured
 from harness.tests.test_figure import TIMES, ladder
 from harness.tests.test_report import LEDGER, SECTORS, row
 from harness.tests.test_roofline_figure import recorded
+from harness.tests.test_sizes import measured as sums
 
 RECORDING: Final = document(
     benchmarks=[
         *ladder(*TIMES)["benchmarks"],
         *recorded()["benchmarks"],
         *measured(*RATES)["benchmarks"],
-    ]
+    ],
+    pairs=sums()["pairs"],
 )
-CLAIMS: Final = ("reduce.a", "roofline.a", "little.a", "vector.a")
+CLAIMS: Final = ("reduce.a", "roofline.a", "little.a", "beyond.a", "vector.a")
 
 
 def with_pictures(recording: dict[str, Any]) -> str:
-    """Return the page of claims of four sections."""
+    """Return the page of claims of five sections."""
     claims = [row(id, "holds", SECTORS) for id in CLAIMS]
     return page(Ledger(LEDGER.device, claims, pictures=drawn(recording)))
 
@@ -37,7 +39,7 @@ def test_the_pictures_of_the_recording_stand_below_the_claims_they_are_about() -
         below = text.index(f'id="{picture.section}.a"'), text.index(picture.svg(RECORDING))
         assert below == tuple(sorted(below))
     some = RECORDING, ladder(*TIMES), document()
-    assert [with_pictures(each).count("<figure>") for each in some] == [3, 1, 0]
+    assert [with_pictures(each).count("<figure>") for each in some] == [4, 1, 0]
 
 
 def test_a_picture_keeps_its_styles_and_names_to_itself() -> None:
