@@ -30,11 +30,8 @@ class Flow(Protocol):
 def branch(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """BRA: the lanes where guard and condition hold go to the target."""
     taken = lanes & machine.holds(code, lanes)
-    conditions = code.sources[:-1]
     if "DIV" in code.modifiers:
         taken = taken & _apart(machine, code, lanes)
-    elif conditions:
-        taken = taken & machine.decide(code, conditions[0], lanes)
     _part(machine, code, lanes, taken, machine.program.target(code))
 
 

@@ -147,7 +147,7 @@ class Program:
                 always = code.guard is None and len(code.sources) == 1
                 return (target,) if always else (target, after)
             case "EXIT":
-                return (after,) if code.guard else ()
+                return (after,) if code.conditions else ()
             case "RET":
                 return (*sorted(self._returns), *((after,) if code.guard else ()))
             case "WARPSYNC" if "COLLECTIVE" in code.modifiers:

@@ -106,6 +106,19 @@ def test_who_breaks_is_not_waited_for() -> None:
     assert total(program) == 6 + 2 + 1 + 1 + 1 + 1
 
 
+def test_a_second_predicate_narrows_a_break() -> None:
+    """The compiler guards a BREAK and gives it a condition as well: both must hold."""
+    for leave in ("@P0 BREAK B1,PT", "BREAK B1,P0"):
+        assert total(assemble(BREAKS.format(leave=leave))) == 12
+    with pytest.raises(ValueError, match="f: lanes wait for lanes that never come"):
+        total(assemble(BREAKS.format(leave="@P0 BREAK B1,!P0")))
+
+
+def test_a_predicate_of_an_exit_is_its_condition() -> None:
+    """The odd lanes exit, the even ones go on: 3 + NOP EXIT."""
+    assert total(assemble(ODD + "EXIT P0\nNOP\nEXIT")) == 3 + 2
+
+
 def test_who_leaves_without_a_break_is_waited_for_and_that_is_refused() -> None:
     """B1 waits for lanes that wait at B0, which waits for those at B1."""
     program = assemble(BREAKS.format(leave="NOP"))
