@@ -7,6 +7,7 @@
 //   uneven_stride   a grid-stride loop that ends within a warp          1 more in the whole grid
 //
 // What parts them is their own index. No two groups share an issue, even where they stand at the same place.
+// If the last lane that others wait for leaves, as lane 31 of early_return does, they issue their BSYNC once more.
 
 #define STORE(v) (out[blockIdx.x * blockDim.x + threadIdx.x] = (v))
 

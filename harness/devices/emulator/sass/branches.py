@@ -30,11 +30,8 @@ class Flow(Protocol):
 def branch(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """BRA: the lanes where guard and condition hold go to the target."""
     taken = lanes & machine.holds(code, lanes)
-    conditions = code.sources[:-1]
     if "DIV" in code.modifiers:
         taken = taken & _apart(machine, code, lanes)
-    elif conditions:
-        taken = taken & machine.decide(code, conditions[0], lanes)
     _part(machine, code, lanes, taken, machine.program.target(code))
 
 
@@ -83,8 +80,7 @@ def _part(machine: Flow, code: Decoded, lanes: Lanes, taken: Lanes, target: int)
 def wait(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """BSYNC: wait for all lanes that passed the BSSY of this barrier together."""
     _all(machine, code, lanes)
-    machine.groups.go(code.offset + INSTRUCTION, lanes)
-    machine.groups.wait(code.sources[0].name, lanes)
+    machine.groups.wait(code.sources[0].name, lanes, code.offset + INSTRUCTION)
 
 
 def wait_for_mask(machine: Flow, code: Decoded, lanes: Lanes) -> None:
@@ -95,8 +91,7 @@ def wait_for_mask(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     mask = np.full((1, 1, 1), EVERY_LANE, np.int64)
     if "ALL" not in code.modifiers:
         mask = machine.decide(code, code.sources[0], lanes).astype(np.int64)
-    machine.groups.go(code.offset + INSTRUCTION, lanes)
-    machine.groups.wait_for(mask, lanes)
+    machine.groups.wait_for(mask, lanes, code.offset + INSTRUCTION)
 
 
 def _all(machine: Flow, code: Decoded, lanes: Lanes) -> None:

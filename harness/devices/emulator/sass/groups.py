@@ -1,8 +1,10 @@
 """Where every lane stands, and with whom: lanes that split stay split until a barrier joins them.
 
 Each group of lanes issues its own instructions, its BSYNC too: what a group waits for is not a
-place in the code but the lanes that its BSSY named. A group is known by its lowest lane, so
-counting groups is counting lanes that lead one.
+place in the code but the lanes that its BSSY named. Who waits stands at its BSYNC, and the last to
+come takes all of them past it. If the last one leaves instead, those that wait issue their BSYNC
+once more, as one group. A group is known by its lowest lane, so counting groups is counting lanes
+that lead one.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from harness.devices.emulator.threads import DONE, WARP, Lanes, uniform
 
 LANE: Final = np.arange(WARP, dtype=np.int64)
 IDLE: Final = 0
+NOWHERE: Final = -1
 BY_MASK: Final = 1 << 62  # a wait for the lanes of a mask, apart from the waits for a barrier
 
 Ids = NDArray[np.int64]
@@ -61,21 +64,24 @@ class Groups:
         return np.not_equal(self.pc, DONE)
 
     def next(self) -> tuple[int, Lanes] | None:
-        """Return the lowest place where lanes can go on, and those lanes; None when all are done.
+        """Return the highest place where lanes can go on, and those lanes; None when all are done.
+
+        The order decides one thing: whether lanes that leave do so after the others came to wait.
+        By this one they do if they leave from within a loop, as measured; how the hardware orders
+        other places is not known.
 
         Raises
         ------
         Stuck
             Lanes wait for each other.
         """
-        while True:
-            self.pc = uniform(self.pc)
-            ready = np.where(self.waiting == IDLE, self.pc, DONE)
-            if (lowest := int(ready.min())) != DONE:
-                return lowest, uniform(ready == lowest)
-            if not self.waiting.any():
-                return None
-            self._release()
+        self.pc = uniform(self.pc)
+        ready = np.where(self.running & (self.waiting == IDLE), self.pc, NOWHERE)
+        if (highest := int(ready.max())) != NOWHERE:
+            return highest, uniform(ready == highest)
+        if (stuck := self.waiting != IDLE).any():
+            raise Stuck("lanes wait for lanes that never come", stuck)
+        return None
 
     def count(self, lanes: Lanes) -> NDArray[np.int64]:
         """Return how many groups `lanes` are, by row."""
@@ -100,7 +106,8 @@ class Groups:
     def leave(self, lanes: Lanes) -> None:
         """End the threads in `lanes`: nobody waits for them any more."""
         for barrier in self.member:
-            self.forget(barrier, lanes)
+            self._remove(barrier, lanes)
+        self._gather()
 
     def join(self, barrier: str, lanes: Lanes) -> None:
         """BSSY: the lanes of each group are to meet again."""
@@ -109,11 +116,12 @@ class Groups:
         self.member[barrier] = np.where(lanes, ids, self._members(barrier))
 
     def forget(self, barrier: str, lanes: Lanes) -> None:
-        """BREAK: these will not come."""
-        self.member[barrier] = np.where(lanes, np.int64(IDLE), self._members(barrier))
+        """BREAK: these will not come; who waited for them alone issues its BSYNC again."""
+        self._remove(barrier, lanes)
+        self._gather()
 
-    def wait(self, barrier: str, lanes: Lanes) -> None:
-        """BSYNC: wait for all that joined.
+    def wait(self, barrier: str, lanes: Lanes, after: int) -> None:
+        """BSYNC: wait for all that joined, then go on.
 
         Raises
         ------
@@ -124,30 +132,33 @@ class Groups:
         if (strangers := lanes & (members == IDLE)).any():
             raise Stuck(f"lanes wait at {barrier} that never joined it", strangers)
         self.waiting = np.where(lanes, members, self.waiting)
+        met = self._gather()
+        self._remove(barrier, met)
+        self.go(after, met)
 
-    def wait_for(self, mask: Ids, lanes: Lanes) -> None:
-        """WARPSYNC: wait for the lanes of a mask."""
+    def wait_for(self, mask: Ids, lanes: Lanes, after: int) -> None:
+        """WARPSYNC: wait for the lanes of a mask, then go on."""
         self.waiting = np.where(lanes, BY_MASK | mask, self.waiting)
+        self.go(after, self._gather())
 
     def _members(self, barrier: str) -> Ids:
         return self.member.get(barrier, np.zeros_like(self.index))
 
-    def _release(self) -> None:
-        """Let go who waits for nobody that is still on the way."""
-        shape = np.broadcast_shapes(self.pc.shape, self.waiting.shape)
-        waiting, running = np.broadcast_to(self.waiting, shape), self.running
-        blocked = np.zeros(shape, bool)
-        for awaited in self._awaited(waiting):
+    def _remove(self, barrier: str, lanes: Lanes) -> None:
+        self.member[barrier] = np.where(lanes, np.int64(IDLE), self._members(barrier))
+
+    def _gather(self) -> Lanes:
+        """Make those that wait for nobody still on the way a group that waits no more."""
+        waiting, running = self.waiting, self.running[..., None, :]
+        free: Lanes = waiting != IDLE
+        if free.any():
             there = waiting[..., None, :] == waiting[..., :, None]
-            blocked |= (awaited & np.broadcast_to(running, shape)[..., None, :] & ~there).any(-1)
-        free = (waiting != IDLE) & ~blocked
-        if not free.any():
-            raise Stuck("lanes wait for lanes that never come", waiting != IDLE)
-        self._check_together(free, waiting)
-        self._lead(free, waiting)
-        for barrier, members in self.member.items():
-            self.forget(barrier, free & (members == waiting))
-        self.waiting = uniform(np.where(free, np.int64(IDLE), waiting))
+            for awaited in self._awaited(waiting):
+                free = free & ~(awaited & running & ~there).any(axis=-1)
+            self._check_together(free, waiting)
+            self._lead(free, waiting)
+            self.waiting = uniform(np.where(free, np.int64(IDLE), waiting))
+        return free
 
     def _awaited(self, waiting: Ids) -> list[Lanes]:
         """Return, for each way to wait, which lanes (last axis) each lane awaits."""

@@ -92,6 +92,12 @@ class Decoded:
         return self.instruction.offset
 
     @property
+    def conditions(self) -> tuple[Operand, ...]:
+        """What must hold in a lane for a control instruction to act: `@P0 BREAK B1,P1` has two."""
+        guard = (self.guard,) if self.guard else ()
+        return (*guard, *(source for source in self.sources if source.kind == "predicate"))
+
+    @property
     def where(self) -> str:
         """The instruction as messages quote it."""
         return f"`{self.instruction.text}` at {self.offset:#x}"
@@ -120,4 +126,4 @@ class Decoded:
 
 
 # These compute nothing, but where they send a lane depends on their operands.
-CONSULTED = frozenset({"BRA", "RET", "WARPSYNC"})
+CONSULTED = frozenset({"BRA", "BREAK", "EXIT", "RET", "WARPSYNC"})

@@ -111,10 +111,11 @@ class Machine:
         return int(groups[0] if self.box else groups.sum() * (self.groups.blocks // len(groups)))
 
     def holds(self, code: Decoded, lanes: Lanes) -> NDArray[np.bool_]:
-        """Return where the guard of an instruction holds, which must be known."""
-        if code.guard is None:
-            return np.ones((1, 1, 1), np.bool_)
-        return self.decide(code, code.guard, lanes)
+        """Return where a control instruction acts, which must be known."""
+        acts = np.ones((1, 1, 1), np.bool_)
+        for condition in code.conditions:
+            acts = acts & self.decide(code, condition, lanes)
+        return acts
 
     def decide(self, code: Decoded, operand: Operand, lanes: Lanes) -> NDArray[np.bool_]:
         """Return a value that decides where lanes go.

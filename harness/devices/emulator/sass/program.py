@@ -13,7 +13,8 @@ from harness.devices.emulator.sass.instructions import Decoded, Uncountable
 from harness.devices.emulator.sass.opcodes import CONTROL, REFUSED, TABLE
 from harness.devices.emulator.sass.operands import Operand, parse
 
-ENDS: Final = frozenset({"BRA", "EXIT", "CALL", "RET", "BSYNC", "WARPSYNC"})
+WAITS: Final = frozenset({"BSYNC", "WARPSYNC"})  # alone in their block: they may be issued again
+ENDS: Final = frozenset({"BRA", "EXIT", "CALL", "RET"}) | WAITS
 SPLIT: Final = re.compile(r",(?![^\[]*\])")
 LEAD: Final = re.compile("p*r?p*")
 
@@ -146,7 +147,7 @@ class Program:
                 always = code.guard is None and len(code.sources) == 1
                 return (target,) if always else (target, after)
             case "EXIT":
-                return (after,) if code.guard else ()
+                return (after,) if code.conditions else ()
             case "RET":
                 return (*sorted(self._returns), *((after,) if code.guard else ()))
             case "WARPSYNC" if "COLLECTIVE" in code.modifiers:
@@ -189,7 +190,8 @@ class Program:
         return blocks
 
     def _breaks(self, at: int, successor: int) -> bool:
-        return self._decoded[at].opcode in ENDS or successor != at + INSTRUCTION_BYTES
+        apart = self._decoded[at].opcode in ENDS or self._decoded[successor].opcode in WAITS
+        return apart or successor != at + INSTRUCTION_BYTES
 
     @cached_property
     def listing(self) -> dict[int, Decoded]:

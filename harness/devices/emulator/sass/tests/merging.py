@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from harness.devices.emulator import EmulatedDevice, SassCount
 from harness.devices.emulator.sass import machine
 from harness.devices.emulator.sass.groups import Groups, Ids
-from harness.devices.emulator.threads import Lanes
+from harness.devices.emulator.threads import DONE, Lanes
 from harness.draws import Draw
 
 
@@ -21,11 +21,18 @@ class Merged(Groups):
         issues: NDArray[np.int64] = lanes.any(axis=-1).sum(axis=1)
         return issues
 
-    def wait(self, barrier: str, lanes: Lanes) -> None:
+    def next(self) -> tuple[int, Lanes] | None:
         """The others are on their way: they stand at a lower place."""
+        lowest = int(self.pc.min())
+        return None if lowest == DONE else (lowest, self.pc == lowest)
 
-    def wait_for(self, mask: Ids, lanes: Lanes) -> None:
+    def wait(self, barrier: str, lanes: Lanes, after: int) -> None:
+        """Nobody waits."""
+        self.go(after, lanes)
+
+    def wait_for(self, mask: Ids, lanes: Lanes, after: int) -> None:
         """As at a barrier."""
+        self.go(after, lanes)
 
 
 def split(launch: Draw, architecture: str) -> SassCount:

@@ -2,7 +2,8 @@
 
 Lanes that split stay split until a BSYNC releases them, and each group issues its own instructions,
 its BSYNC too. Were the lanes at the lowest program counter one group, every count here that has a
-split would be lower; the hardware decided between the two.
+split would be lower; the hardware decided between the two. If the lanes that others wait for leave,
+those issue their BSYNC once more: the hardware did, where all but one lane of a warp waited.
 """
 
 from __future__ import annotations
@@ -105,6 +106,19 @@ def test_who_breaks_is_not_waited_for() -> None:
     assert total(program) == 6 + 2 + 1 + 1 + 1 + 1
 
 
+def test_a_second_predicate_narrows_a_break() -> None:
+    """The compiler guards a BREAK and gives it a condition as well: both must hold."""
+    for leave in ("@P0 BREAK B1,PT", "BREAK B1,P0"):
+        assert total(assemble(BREAKS.format(leave=leave))) == 12
+    with pytest.raises(ValueError, match="f: lanes wait for lanes that never come"):
+        total(assemble(BREAKS.format(leave="@P0 BREAK B1,!P0")))
+
+
+def test_a_predicate_of_an_exit_is_its_condition() -> None:
+    """The odd lanes exit, the even ones go on: 3 + NOP EXIT."""
+    assert total(assemble(ODD + "EXIT P0\nNOP\nEXIT")) == 3 + 2
+
+
 def test_who_leaves_without_a_break_is_waited_for_and_that_is_refused() -> None:
     """B1 waits for lanes that wait at B0, which waits for those at B1."""
     program = assemble(BREAKS.format(leave="NOP"))
@@ -123,6 +137,53 @@ def test_who_has_left_is_not_waited_for() -> None:
         EXIT"""
     )
     assert total(program) == 4 + 2 + 1
+
+
+LEAVES = ODD + "BSSY B0,0x70\n@{}P0 BRA 0x60\nNOP\n{}\n{}\nEXIT"
+
+
+def test_if_the_last_to_be_awaited_leaves_the_others_issue_their_bsync_again() -> None:
+    """The odd lanes exit below the even ones' BSYNC: 4 + BSYNC, NOP EXIT, then BSYNC EXIT."""
+    assert total(assemble(LEAVES.format("!", "EXIT", "BSYNC B0"))) == 4 + 1 + 2 + 2
+
+
+def test_who_leaves_before_the_others_come_to_wait_costs_them_nothing() -> None:
+    """They exit above it, and the higher place goes first: 4 + EXIT, NOP BSYNC EXIT."""
+    assert total(assemble(LEAVES.format("", "BSYNC B0", "EXIT"))) == 4 + 1 + 3
+
+
+def test_those_that_waited_issue_it_again_as_one_group() -> None:
+    """Lane t makes (t & 3) + 1 trips of 5; in the fourth it exits, and three groups wait for it."""
+    program = assemble(
+        """S2R R0,SR_TID.X
+        LOP3.LUT R1,R0,0x3,RZ,0xc0,!PT
+        MOV R2,RZ
+        BSSY B0,0xa0
+        IADD3 R2,R2,0x1,RZ
+        ISETP.EQ.AND P1,PT,R2,0x4,PT
+        @P1 EXIT
+        ISETP.LE.U32.AND P0,PT,R2,R1,PT
+        @P0 BRA 0x40
+        BSYNC B0
+        EXIT"""
+    )
+    assert total(program) == 4 + 3 * 5 + 3 + 3 + 1 + 1
+
+
+def test_who_breaks_last_is_as_one_that_leaves() -> None:
+    """Even lanes wait at B1, odd ones break it and wait at B0: both meet there."""
+    program = assemble(
+        ODD
+        + """BSSY B0,0x90
+        BSSY B1,0x80
+        @!P0 BRA 0x70
+        BREAK B1
+        BRA 0x80
+        BSYNC B1
+        BSYNC B0
+        EXIT"""
+    )
+    assert total(program) == 5 + 1 + (2 + 1) + (1 + 1) + 1
 
 
 CALLED = """S2R R0,SR_TID.X

@@ -47,10 +47,12 @@ def call(launch: Draw, lanes: Lanes) -> int:
 
 
 def early_return(launch: Draw, lanes: Lanes) -> int:
-    """Those that are left, by their trips."""
-    threads = [lane % launch.block for lane in lanes]
-    left = [t for t in threads if t % 5 != 3 and all(i * i <= t for i in range(t % 8))]
-    return beyond_one(t % 8 for t in left)
+    """Those that stay, by their trips; once more if the last trip is of some that leave."""
+    awaited = [t for lane in lanes if (t := lane % launch.block) % 5 != 3]
+    trips = {t: next((i + 1 for i in range(t % 8) if i * i > t), t % 8) for t in awaited}
+    stay = [t for t in awaited if all(i * i <= t for i in range(t % 8))]
+    again = max(trips.values()) > max(trips[t] for t in stay)
+    return beyond_one(trips[t] for t in stay) + again
 
 
 def uneven_stride(launch: Draw, lanes: Lanes) -> int:
