@@ -15,7 +15,8 @@
 //   INT32     int       in long long
 //
 // BLOCK, LOADS, STAGES and CHUNK (bytes) are for the launcher to choose. `slots` holds one word for each
-// four bytes of each block's sum but the last block's, all 0 before the first launch and after every one.
+// four bytes of each block's sum but the last block's, all 0 before the first launch and after every one
+// that ends; two launches at once need slots of their own.
 //
 // A counterfactual is a kernel with this define and nothing else changed:
 //
@@ -197,8 +198,8 @@ __device__ __forceinline__ total take(volatile word* slot)
     return bits.sum;
 }
 
-// The last block adds what the others leave, always in the same order, and stores the result. It waits
-// for blocks that were launched before it, so it never keeps one of them from starting.
+// The last block adds what the others leave, always in the same order, and stores the result. It keeps
+// none of them from starting, since GPUs start blocks in their order (which CUDA does not promise).
 __device__ __forceinline__ void collect(total sum, total* out, word* slots)
 {
     unsigned others = gridDim.x - 1;
@@ -307,6 +308,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT)
     extern __shared__ __align__(128) uint4 staged[];
     __shared__ word barriers[STAGES];
     const int part = CHUNK / 16;  // loads a chunk
+    static_assert(part % BLOCK == 0, "each thread adds as many loads of a chunk");
     Ring ring = {(unsigned)__cvta_generic_to_shared(staged), (unsigned)__cvta_generic_to_shared(barriers)};
     Span span(x, n);
     const uint4* body = span.body();
