@@ -215,9 +215,9 @@ def _function(printed: dict[str, Any]) -> tuple[Instruction, ...]:
 def _instruction(fields: dict[str, Any], offset: int) -> Instruction:
     name, predicate = fields["opcode"], fields.get("predicate", "")
     operands = [operand for operand in fields.get("operands", "").split(",") if operand]
-    if predicate == PREDICATES and name in PREDICATES_AT:
+    if predicate == PREDICATES and (place := PREDICATES_AT.get(name.partition(".")[0])) is not None:
         predicate = ""
-        operands.insert(PREDICATES_AT[name], PREDICATES)
+        operands.insert(place, PREDICATES)
     known = OPCODE.fullmatch(name) and PREDICATE.fullmatch(predicate)
     if not known or fields.keys() - FIELDS:
         raise SassError(f"nvdisasm printed {fields} at {offset:#x}, which is not known here")

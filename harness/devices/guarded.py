@@ -63,6 +63,8 @@ class GuardedMemory:
 
     def repeated(self, values: NDArray[Any], size: int) -> Array:
         """Return `size` elements, `values` again and again, its guards set."""
+        if size and not values.size:
+            raise ValueError(f"nothing to repeat: {size} elements of an empty array")
         host = np.ascontiguousarray(values.reshape(-1)[:size])
         array = self.filled(size, values.dtype, PATTERN)
         start, filled, whole = _address(array), host.nbytes, size * host.itemsize

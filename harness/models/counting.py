@@ -63,8 +63,8 @@ def _independent_loads(block: Iterable[Instruction]) -> int:
 def loads_under_way(kernel: Kernel, architecture: str) -> int:
     """Return the most global loads of `kernel` that machine code issues before it uses the first.
 
-    The assembler decides: of loads that PTX has side by side it may take one after another, to
-    save registers.
+    Of one stretch of straight code, since a jump may leave it. The assembler decides: of loads that
+    PTX has side by side it may take one after another, to save registers.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def loads_under_way(kernel: Kernel, architecture: str) -> int:
             found = access(instruction)
             assert found
             first = int(instruction.operands[0].removeprefix("R"))
-            awaited |= {f"R{first + i}" for i in range(found.bytes // 4)}
+            awaited |= {f"R{first + i}" for i in range(max(1, found.bytes // 4))}
             waiting += 1
             most = max(most, waiting)
     return most

@@ -6,6 +6,7 @@ flight, so as many as the memory needs. In between a block takes one tile.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -190,12 +191,14 @@ def reduce_sum(device: Device, x: Array, element: str | None = None) -> float | 
     """Return the sum of a one-dimensional array of any length, alignment and type of ELEMENTS.
 
     float16 and bfloat16 are added in float32, int32 in int64. The same array on the same device
-    gives the same bits every time.
+    gives the same bits every time. A partial sum may overflow where the sum does not: large values
+    of both signs then give infinity or NaN.
 
     Raises
     ------
     ArgumentError
-        x is not contiguous one-dimensional device memory of a known type.
+        x is not contiguous one-dimensional device memory of a known type, at an address that is a
+        multiple of its element's size.
     """
     size, name = vector_size(ANY, x), element_of(x, element)
     return sum_by(device, x, name, best(device, size, ELEMENTS[name]))
@@ -224,6 +227,12 @@ def launch_of(device: Device, x: Array, out: Array, element: str, shape: Shape) 
             "reduce_sum does"
         )
     kind, size = ELEMENTS[element], vector_size(ANY, x)
+    address = int(x.__cuda_array_interface__["data"][0])
+    if address % kind.stored.itemsize:
+        raise ArgumentError(
+            f"x begins at {address:#x}, no multiple of the {kind.stored.itemsize} bytes of "
+            f"{element}: copy it to memory of its own"
+        )
     grid = shape.grid(size // kind.per_load, device)
     slots = (device.put(np.zeros(grid * kind.words, np.uint64)),) if shape.slotted else ()
     arguments = (x, out, *slots, size)
@@ -300,13 +309,17 @@ def error_bound(device: Device, n: int, element: str, shape: Shape, magnitude: f
     """Return the largest error of a sum of n elements whose magnitudes sum to `magnitude`.
 
     gamma_h * sum |x_i|, gamma_h = h u / (1 - h u), for a tree of height h (Higham, Accuracy and
-    Stability of Numerical Algorithms, 2nd ed., section 4.2); nothing for integers.
+    Stability of Numerical Algorithms, 2nd ed., section 4.2), as long as no partial sum overflows.
+    A float atomic on global memory flushes subnormal operands and results to zero (PTX ISA, atom).
+    Nothing for integers.
     """
-    total = ELEMENTS[element].total
-    if total.kind != "f":
+    kind = ELEMENTS[element]
+    if kind.total.kind != "f":
         return 0.0
-    product = height(device, n, element, shape) * float(np.finfo(total).eps) / 2
-    return product / (1 - product) * magnitude
+    product = height(device, n, element, shape) * float(np.finfo(kind.total).eps) / 2
+    atomics = 0 if shape.slotted else shape.grid(n // kind.per_load, device)
+    flushed = 2 * atomics * float(np.finfo(kind.total).tiny)
+    return (product / (1 - product) if product < 1 else math.inf) * magnitude + flushed
 
 
 def height(device: Device, n: int, element: str, shape: Shape) -> int:

@@ -145,6 +145,23 @@ def test_an_instruction_is_taken_apart() -> None:
 
 
 @pytest.mark.parametrize(
+    ("opcode", "operands", "expected"),
+    [
+        ("P2R", "R42,RZ,0x1", ("R42", "PR", "RZ", "0x1")),
+        ("P2R.B1", "R42,RZ,0x1", ("R42", "PR", "RZ", "0x1")),
+        ("R2P", "R42,0x1", ("PR", "R42", "0x1")),
+    ],
+)
+def test_all_predicates_at_once_are_an_operand(
+    opcode: str, operands: str, expected: tuple[str, ...]
+) -> None:
+    """The JSON of nvdisasm 13.5 has them where a guard stands."""
+    fields = {"predicate": "PR", "opcode": opcode, "operands": operands}
+    (found,) = disassembly.read(printed(fields))["f"]
+    assert (found.predicate, found.operands) == ("", expected)
+
+
+@pytest.mark.parametrize(
     ("output", "message"),
     [
         ("", "nvdisasm -json printed ''"),

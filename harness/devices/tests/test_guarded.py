@@ -41,6 +41,21 @@ def test_a_write_outside_an_array_names_it_and_the_side(
         device.verify_canaries()
 
 
+@pytest.mark.parametrize(("values", "size"), [(1, 1), (3, 3), (3, 4), (5, 32), (8, 3), (2, 0)])
+def test_values_repeat_up_to_the_size(device: CudaDevice, values: int, size: int) -> None:
+    """Doubled on the device; the last copy is as long as what is left."""
+    array = device.repeat(np.arange(values, dtype="i4"), size)
+    address = array.__cuda_array_interface__["data"][0]
+    found = np.frombuffer(ctypes.string_at(address, 4 * size), "i4")
+    np.testing.assert_array_equal(found, np.resize(np.arange(values), size))
+    device.verify_canaries()
+
+
+def test_nothing_cannot_be_repeated(device: CudaDevice) -> None:
+    with pytest.raises(ValueError, match="nothing to repeat: 5 elements of an empty array"):
+        device.repeat(np.zeros(0, "f4"), 5)
+
+
 def test_a_write_inside_an_array_is_none_outside(device: CudaDevice) -> None:
     x, nothing = device.put(np.ones((4, 16), "f4")), device.empty(0, "f4")
     written(x, 0)
