@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from harness.devices.emulator.sass.tests import parting
 from harness.devices.emulator.sass.tests.merging import merged
 from harness.draws import DIVERGENT, VARIANTS, Zeros, draw, launches
 from harness.instructions import (
@@ -29,7 +30,8 @@ from harness.profiler import write
 from kernels import compile_kernel
 
 GPU: Final = {"device": "NVIDIA H200", "driver": "580.159.04", "architecture": "sm_90"}
-RECORDED: Final = [(record, each) for record in stored() for each in record.launches]
+RECORDS: Final = (*stored(), parting.RECORD)
+RECORDED: Final = [(record, each) for record in RECORDS for each in record.launches]
 BY_GPU: Final = pytest.mark.parametrize("record", stored(), ids=lambda record: record.label)
 
 

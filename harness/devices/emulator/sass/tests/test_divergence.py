@@ -2,8 +2,8 @@
 
 Lanes that split stay split until a BSYNC releases them, and each group issues its own instructions,
 its BSYNC too. Were the lanes at the lowest program counter one group, every count here that has a
-split would be lower; the hardware decided between the two. If the lanes that others wait for leave,
-those issue their BSYNC once more: the hardware did, where all but one lane of a warp waited.
+split would be lower; the hardware decided between the two, and how often those that wait issue
+their BSYNC (parting.py).
 """
 
 from __future__ import annotations
@@ -139,17 +139,31 @@ def test_who_has_left_is_not_waited_for() -> None:
     assert total(program) == 4 + 2 + 1
 
 
-LEAVES = ODD + "BSSY B0,0x70\n@{}P0 BRA 0x60\nNOP\n{}\n{}\nEXIT"
+SIDES = """S2R R0,SR_TID.X
+    LOP3.LUT P0,R1,R0,{mask},RZ,0xc0,!PT
+    BSSY B0,0x70
+    @{sign}P0 BRA 0x60
+    NOP
+    {here}
+    {there}
+    EXIT"""
 
 
-def test_if_the_last_to_be_awaited_leaves_the_others_issue_their_bsync_again() -> None:
-    """The odd lanes exit below the even ones' BSYNC: 4 + BSYNC, NOP EXIT, then BSYNC EXIT."""
-    assert total(assemble(LEAVES.format("!", "EXIT", "BSYNC B0"))) == 4 + 1 + 2 + 2
+@pytest.mark.parametrize(
+    ("mask", "sign", "jump_first"),
+    [("0x1", "", False), ("0x1", "!", False), ("0x3", "", False), ("0x3", "!", True)],
+)
+def test_the_smaller_side_goes_first_of_equal_ones_the_one_that_does_not_jump(
+    mask: str, sign: str, jump_first: bool
+) -> None:
+    """One side leaves: NOP BSYNC EXIT, EXIT; one BSYNC more if the other has come to wait by then.
 
-
-def test_who_leaves_before_the_others_come_to_wait_costs_them_nothing() -> None:
-    """They exit above it, and the higher place goes first: 4 + EXIT, NOP BSYNC EXIT."""
-    assert total(assemble(LEAVES.format("", "BSYNC B0", "EXIT"))) == 4 + 1 + 3
+    Of 32 lanes 16 or, with both bits clear, 8 do not hold P0.
+    """
+    part = SIDES.format(mask=mask, sign=sign, here="{}", there="{}")
+    jump_leaves, jump_waits = part.format("BSYNC B0", "EXIT"), part.format("EXIT", "BSYNC B0")
+    assert total(assemble(jump_leaves)) == 4 + 3 + 1 + (not jump_first)
+    assert total(assemble(jump_waits)) == 4 + 2 + 2 + jump_first
 
 
 def test_those_that_waited_issue_it_again_as_one_group() -> None:
@@ -171,19 +185,19 @@ def test_those_that_waited_issue_it_again_as_one_group() -> None:
 
 
 def test_who_breaks_last_is_as_one_that_leaves() -> None:
-    """Even lanes wait at B1, odd ones break it and wait at B0: both meet there."""
+    """The even lanes' BSYNC, the odd ones' BREAK; then BSYNC BRA BSYNC, BSYNC, and one EXIT."""
     program = assemble(
         ODD
         + """BSSY B0,0x90
-        BSSY B1,0x80
-        @!P0 BRA 0x70
-        BREAK B1
-        BRA 0x80
+        BSSY B1,0x60
+        @P0 BRA 0x70
         BSYNC B1
+        BRA 0x80
+        BREAK B1
         BSYNC B0
         EXIT"""
     )
-    assert total(program) == 5 + 1 + (2 + 1) + (1 + 1) + 1
+    assert total(program) == 5 + 1 + 1 + 3 + 1 + 1
 
 
 CALLED = """S2R R0,SR_TID.X
