@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.instructions import NONE_PARTED, Measured, Record, stored
-from harness.report.ledger import Ledger, Row, deciding, finding, instead
+from harness.report.ledger import Ledger, Row, deciding, finding, instead, says
 from harness.report.markdown import cell
 from harness.report.sizes_table import every_size
 
@@ -23,24 +23,24 @@ TABLE: Final = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->)", re.DOTALL
 SIZES: Final = re.compile(r"(<!-- sizes -->\n).*?(<!-- /sizes -->)", re.DOTALL)
 EXECUTED: Final = re.compile(r"(<!-- executed -->\n).*?(<!-- /executed -->)", re.DOTALL)
 FIRST: Final = "run `tox -e claims` without a selection first"
-HEAD: Final = "| claim | the seminar says | verdict | decisive evidence |\n|---|---|---|---|\n"
+HEAD: Final = "| claim | what it says | verdict | decisive evidence |\n|---|---|---|---|\n"
 
 
 def summary(ledger: Ledger) -> str:
     """Return the claims as a table of one line each, with where the times are from."""
     rows = "".join(map(_line, ledger.claims))
-    recorded = sorted(
-        {e["device"] for row in ledger.claims for e in row["evidence"] if e["kind"] == "recorded"}
-    )
-    return f"{HEAD}{rows}\nTimes recorded on {', '.join(recorded)}.\n"
+    evidence = [each for row in ledger.claims for each in row["evidence"]]
+    recorded = {e["device"] for e in evidence if e["kind"] == "recorded" and e["value"] is not None}
+    where = f"\nTimes recorded on {'; '.join(sorted(recorded))}.\n" if recorded else ""
+    return f"{HEAD}{rows}{where}"
 
 
 def _line(row: Row) -> str:
-    says = cell(row["says"])
+    sentence = cell(says(row))
     if instead(row):
-        says += f"<br>*instead: {cell(instead(row))}*"
+        sentence += f"<br>*instead: {cell(instead(row))}*"
     evidence = "<br>".join(cell(finding(each)) for each in deciding(row["evidence"]))
-    return f"| `{row['id']}` | {says} | {row['verdict']} | {evidence} |\n"
+    return f"| `{row['id']}` | {sentence} | {row['verdict']} | {evidence} |\n"
 
 
 def executed(records: Iterable[Record]) -> str:
