@@ -1,4 +1,4 @@
-"""README's lists: a line a claim, from the last run, a size of sums, a record of instructions.
+"""README's lists: claims of the last run; times, sizes and instructions as recorded.
 
     python -m harness.report.readme
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.instructions import NONE_PARTED, Measured, Record, stored
+from harness.report.effects import effects
 from harness.report.ledger import Ledger, Row, deciding, finding, instead, says
 from harness.report.markdown import cell
 from harness.report.sizes_table import every_size
@@ -21,6 +22,7 @@ from harness.report.sizes_table import every_size
 ROOT: Final = Path(__file__).parents[2]
 TABLE: Final = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->)", re.DOTALL)
 SIZES: Final = re.compile(r"(<!-- sizes -->\n).*?(<!-- /sizes -->)", re.DOTALL)
+EFFECTS: Final = re.compile(r"(<!-- effects -->\n).*?(<!-- /effects -->)", re.DOTALL)
 EXECUTED: Final = re.compile(r"(<!-- executed -->\n).*?(<!-- /executed -->)", re.DOTALL)
 FIRST: Final = "run `tox -e claims` without a selection first"
 HEAD: Final = "| claim | what it says | verdict | decisive evidence |\n|---|---|---|---|\n"
@@ -80,9 +82,10 @@ def main() -> None:
     table = summary(Ledger(document["device"], document["claims"]))
     readme = ROOT / "README.md"
     text = readme.read_text("utf-8")
-    held, sizes = executed(stored()), every_size()
+    held, sizes, times = executed(stored()), every_size(), effects()
     text = TABLE.sub(lambda match: match[1] + table + match[2], text)
     text = SIZES.sub(lambda match: match[1] + sizes + match[2], text)
+    text = EFFECTS.sub(lambda match: match[1] + times + match[2], text)
     text = EXECUTED.sub(lambda match: match[1] + held + match[2], text)
     readme.write_text(text, "utf-8")
 

@@ -13,6 +13,8 @@ from harness.draws import DIVERGENT, draw
 from harness.instructions import NONE_PARTED, Measured, Record, stored
 from harness.ledger import MARK
 from harness.report import Ledger, readme
+from harness.report.effects import effects
+from harness.tests.fakes import document
 
 ROOT: Final = Path(__file__).parents[2]
 ROW: Final = re.compile(r"^\| `([a-z0-9]+\.[a-z0-9-]+)` \|", re.MULTILINE)
@@ -36,6 +38,22 @@ def test_what_the_hardware_counted_is_told_as_recorded() -> None:
         "README.md and baselines/*/instructions.json differ: "
         "run `tox -e claims`, then `python -m harness.report.readme`"
     )
+
+
+def test_the_effects_are_told_as_recorded() -> None:
+    """A new baseline shows only once somebody renews the table."""
+    assert "V2 with a store and a mask: " in effects()
+    assert effects() in (ROOT / "README.md").read_text("utf-8"), (
+        "README.md and baselines/ differ: "
+        "run `tox -e claims`, then `python -m harness.report.readme`"
+    )
+
+
+def test_an_effect_that_lacks_a_time_is_not_told(tmp_path: Path) -> None:
+    """Half a comparison says nothing."""
+    (tmp_path / "a-gpu").mkdir()
+    (tmp_path / "a-gpu" / "0001_a.json").write_text(json.dumps(document()))
+    assert effects(tmp_path) == ""
 
 
 def test_a_record_is_told_by_what_it_holds() -> None:
