@@ -16,8 +16,7 @@ Row = dict[str, Any]
 LEGEND: Final = {  # the kinds of evidence, as build/claims.json names them
     "counted": "must equal what is expected, exactly",
     "timed": "a ratio of two times of this run, with its 99 % interval",
-    "cause": "such a ratio of a kernel and one that lacks the mechanism, differs in one define, "
-    "or is the mechanism alone",
+    "cause": "such a ratio of a kernel and one without the mechanism, or the mechanism alone",
     "recorded": "either of the two, of times that a GPU took earlier, judged here by the same code",
 }
 WEIGHTS: Final = {"timed": 0, "recorded": 0, "cause": 1, "recorded cause": 1, "counted": 2}

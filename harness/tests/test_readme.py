@@ -51,8 +51,8 @@ def test_the_effects_are_told_as_recorded() -> None:
 
 def test_an_effect_that_lacks_a_time_is_not_told(tmp_path: Path) -> None:
     """Half a comparison says nothing."""
-    (tmp_path / "a-gpu").mkdir()
-    (tmp_path / "a-gpu" / "0001_a.json").write_text(json.dumps(document()))
+    (tmp_path / "nvidia-h200").mkdir()
+    (tmp_path / "nvidia-h200" / "0001_a.json").write_text(json.dumps(document()))
     assert effects(tmp_path) == ""
 
 
