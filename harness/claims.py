@@ -116,6 +116,7 @@ class Ratios(Protocol):
     """Where ratios of times come from: measured now, or recorded earlier."""
 
     gpu: str | None
+    architecture: str | None
 
     def evidence(self, asked: TimeRatio) -> Evidence:
         """Return the evidence for what is asked; the same `what` twice in a claim is refused."""
@@ -139,6 +140,11 @@ class Claim:
     def expected(self) -> Verdict:
         """The verdict expected on the GPU whose times are judged: live, or else recorded."""
         return self.statement.expected(self._ratios().gpu)
+
+    @property
+    def architecture(self) -> str | None:
+        """The architecture of that GPU, such as "sm_90", if it is known."""
+        return self._ratios().architecture
 
     @property
     def verdict(self) -> Verdict:
@@ -195,7 +201,7 @@ class Claim:
         at_most: float | None = None,
         decisive: bool = False,
     ) -> None:
-        """Like `timed`, for kernels that differ only in what the seminar names as the cause."""
+        """Like `timed`, for a kernel against one without the mechanism, or the mechanism alone."""
         bound = at_least, at_most
         asked = TimeRatio(self.statement.id, "cause", what, numerator, denominator, bound)
         self._ask(asked, decisive)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from harness.claims import Claim, Statement, Verdict
+from harness.spelling import sentences
 
 WORST_FIRST: Final = (Verdict.BROKEN, Verdict.UNDECIDED, Verdict.REFUTED, Verdict.HOLDS)
 
@@ -63,7 +64,7 @@ def entry(
         "finding": stated.finding,
         "evidence": [evidence.as_json() for evidence in claim.evidence] if claim else [],
     }
-    return row | ({"note": " ".join(notes)} if notes else {})
+    return row | ({"note": sentences(notes)} if notes else {})
 
 
 def _reason(phase: Phase) -> str:
@@ -85,7 +86,7 @@ def merged(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     worst = min(one["verdict"], other["verdict"], key=lambda name: WORST_FIRST.index(Verdict(name)))
-    notes = " ".join(dict.fromkeys(row["note"] for row in (one, other) if "note" in row))
+    notes = sentences(dict.fromkeys(row["note"] for row in (one, other) if "note" in row))
     # a test that two workers ran brings the same twice
     more = [each for each in other["evidence"] if each not in one["evidence"]]
     evidence = one["evidence"] + more

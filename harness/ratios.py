@@ -14,6 +14,7 @@ from zlib import crc32
 from harness.baselines import Baseline, BaselineError, slug
 from harness.baselines.shape import DROPPED
 from harness.evidence import Evidence, TimeRatio
+from harness.spelling import sentences
 from harness.timing import Budget, Pair, dependence, ratio, told
 from harness.watch import NotComparable
 from harness.workbench import Workbench
@@ -26,6 +27,7 @@ class Measured:
 
     def __init__(self, bench: Workbench, budget: Budget | None = None) -> None:
         self.gpu: str | None = slug(bench.device.name)
+        self.architecture: str | None = bench.device.architecture
         self.pairs: dict[str, dict[str, Any]] = {}
         self._asked: set[tuple[str, str]] = set()
         self._bench = bench
@@ -65,7 +67,9 @@ class Recorded:
     """Pairs of a stored baseline, or nothing at all, which leaves every ratio undecided."""
 
     def __init__(self, baseline: Baseline | None) -> None:
+        device = baseline.document.get("device", {}) if baseline else {}
         self.gpu: str | None = slug(baseline.gpu) if baseline else None
+        self.architecture: str | None = device.get("architecture")
         self._asked: set[tuple[str, str]] = set()
         self._baseline = baseline
 
@@ -122,7 +126,14 @@ def _judged(
     found = ratio(pairs)
     known = math.isfinite(found.low) and math.isfinite(found.high)
     interval = (found.low, found.high) if known else None
-    note = " ".join(f"{asked.what}: {why}" for why in (dependence(pairs), told(dropped)) if why)
+    notes = (f"{asked.what}: {why}" for why in (dependence(pairs), told(dropped)) if why)
     return Evidence(
-        asked.kind, device, clock, asked.what, found.value, asked.bound, interval, note=note
+        asked.kind,
+        device,
+        clock,
+        asked.what,
+        found.value,
+        asked.bound,
+        interval,
+        note=sentences(notes),
     )

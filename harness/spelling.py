@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 SHORTEST, LONGEST = 1e-12, 1e6  # seconds, beyond which digits are noise
@@ -60,3 +61,12 @@ def shown(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return " ".join(map(shown, value)) or "none"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def sentences(notes: Iterable[str]) -> str:
+    """Return notes as one line, each set off from the next.
+
+    >>> sentences(["V2 / V3: a sample was dropped", "One sentence.", "Another."])
+    'V2 / V3: a sample was dropped; One sentence. Another.'
+    """
+    return "; ".join(notes).replace(".; ", ". ")

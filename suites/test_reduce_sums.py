@@ -183,7 +183,7 @@ def test_v7_compiles_as_float4_and_leaves_the_last_three(
     claim.counted("elements its launcher adds", int(reduce_sum(emulator, v7, ones)), n)
 
 
-@pytest.mark.claim("reduce.v1-accuracy", "V1 also loses the sum (a finding of this suite)")
+@pytest.mark.claim("reduce.v1-accuracy", "V1 also loses the sum")
 def test_v1_stops_counting_at_2_to_the_24(claim: Any, emulator: Any) -> None:
     """From 2^24 on, adding 1 to a float32 changes nothing: its neighbour is 2 away.
 

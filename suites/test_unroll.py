@@ -95,10 +95,13 @@ def test_the_third_kernel_takes_1009_cycles_and_1008_is_its_first_store(claim: A
     whatever_the_latencies()
     first_stores = dict(zip(orders, (1006, 1008, 1008), strict=True))
     for name, kernels in orders.items():
+        decisive = name == "sm_80"  # the seminar's GPU; sm_90 is the same
         on = compiled_for(name if name in ARCHITECTURES else "sm_90")
-        claim.counted(f"{name}: cycles", last_stores(kernels), [1006, 2011, 1009], on)
+        cycles = last_stores(kernels)
+        claim.counted(f"{name}: cycles", cycles, [1006, 2011, 1009], on, decisive=decisive)
         first = issue_cycles(kernels[2])[-2]
-        claim.counted(f"{name}: first store of the third", first, first_stores[name], on)
+        what = f"{name}: first store of the third"
+        claim.counted(what, first, first_stores[name], on, decisive=decisive)
         claim.note(f"Third kernel, {name}: {named(kernels[2])}.")
     on = compiled_for("sm_90")
     claim.counted("source order: cycles", last_stores(in_source()), [1006, 2013, 2013], on)

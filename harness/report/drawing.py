@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness.baselines import newest, write_whole
+from harness.baselines import Baseline, BaselineError, newest, write_whole
 from harness.spelling import gigabytes
 
 PUBLISHED: Final = "seminar-a100-80gb"  # a table to hold against, no recording of ours
@@ -53,12 +53,30 @@ def bandwidth(benchmark: Mapping[str, Any]) -> float:
 def draw(root: Path, picture: Picture) -> int:
     """Write the picture of each GPU whose baseline shows it; return 1 if a baseline is damaged."""
     problems: list[str] = []
-    for folder in sorted(
-        each for each in root.iterdir() if each.is_dir() and each.name != PUBLISHED
-    ):
+    for folder in recorded_gpus(root):
         baseline = newest(folder, problems)
         if baseline and picture.shows(baseline.document):
             write_whole(folder / picture.file, picture.svg(baseline.document))
             print(folder / picture.file)
     print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
     return 1 if problems else 0
+
+
+def recorded_gpus(root: Path) -> list[Path]:
+    """Return the folder of each GPU."""
+    return sorted(each for each in root.iterdir() if each.is_dir() and each.name != PUBLISHED)
+
+
+def newest_of_each(root: Path) -> list[Baseline]:
+    """Return the newest baseline of each GPU.
+
+    Raises
+    ------
+    BaselineError
+        One is damaged.
+    """
+    problems: list[str] = []
+    found = [newest(folder, problems) for folder in recorded_gpus(root)]
+    if problems:
+        raise BaselineError("\n".join(problems))
+    return [baseline for baseline in found if baseline]

@@ -16,7 +16,7 @@ Row = dict[str, Any]
 LEGEND: Final = {  # the kinds of evidence, as build/claims.json names them
     "counted": "must equal what is expected, exactly",
     "timed": "a ratio of two times of this run, with its 99 % interval",
-    "cause": "such a ratio of kernels that differ only in what is named as the cause",
+    "cause": "such a ratio of a kernel and one without the mechanism, or the mechanism alone",
     "recorded": "either of the two, of times that a GPU took earlier, judged here by the same code",
 }
 WEIGHTS: Final = {"timed": 0, "recorded": 0, "cause": 1, "recorded cause": 1, "counted": 2}
@@ -76,6 +76,12 @@ def finding(evidence: Row) -> str:
 def instead(row: Row) -> str:
     """Return what is right where the sentence is wrong, else nothing."""
     return str(row["finding"]) if row["verdict"] == "refuted" else ""
+
+
+def says(row: Row) -> str:
+    """Return the sentence of a claim, and that it is ours if the seminar does not make it."""
+    ours = row["section"] == "beyond" or row["id"] == "reduce.v1-accuracy"
+    return f"{row['says']} (ours)" if ours else str(row["says"])
 
 
 def label(evidence: Row) -> str:

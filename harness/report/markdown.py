@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.report.ledger import LEGEND, Ledger, Row, finding, instead, label, place, ranked
+from harness.report.ledger import LEGEND, Ledger, Row, finding, instead, label, place, ranked, says
 
-HEAD = ["verdict", "claim", "the seminar says", "published", "evidence"]
+HEAD = ["verdict", "claim", "what it says", "published", "evidence"]
 
 
 def markdown(ledger: Ledger) -> str:
@@ -23,12 +23,12 @@ def markdown(ledger: Ledger) -> str:
 def _cells(row: Row) -> list[str]:
     found = [cell(_found(each)) for each in ranked(row["evidence"])]
     found += [cell(row["note"])] if row.get("note") else []
-    says = cell(row["says"])
-    says += f"<br>*instead:* {cell(instead(row))}" if instead(row) else ""
+    sentence = cell(says(row))
+    sentence += f"<br>*instead:* {cell(instead(row))}" if instead(row) else ""
     return [
         row["verdict"],
         f"`{row['id']}`",
-        says,
+        sentence,
         cell(row["published"] or ""),
         "<br>".join(found),
     ]

@@ -18,6 +18,7 @@ from harness.report.ledger import (
     origin,
     place,
     ranked,
+    says,
 )
 from harness.spelling import shown
 
@@ -56,6 +57,7 @@ def page(ledger: Ledger) -> str:
         label=label,
         place=place,
         plot=plot,
+        says=says,
     )
 
 

@@ -1,4 +1,4 @@
-"""README's lists: a line a claim, from the last run, a size of sums, a record of instructions.
+"""README's lists: claims of the last run; times, sizes and instructions as recorded.
 
     python -m harness.report.readme
 
@@ -14,33 +14,35 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.instructions import NONE_PARTED, Measured, Record, stored
-from harness.report.ledger import Ledger, Row, deciding, finding, instead
+from harness.report.effects import effects
+from harness.report.ledger import Ledger, Row, deciding, finding, instead, says
 from harness.report.markdown import cell
 from harness.report.sizes_table import every_size
 
 ROOT: Final = Path(__file__).parents[2]
 TABLE: Final = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->)", re.DOTALL)
 SIZES: Final = re.compile(r"(<!-- sizes -->\n).*?(<!-- /sizes -->)", re.DOTALL)
+EFFECTS: Final = re.compile(r"(<!-- effects -->\n).*?(<!-- /effects -->)", re.DOTALL)
 EXECUTED: Final = re.compile(r"(<!-- executed -->\n).*?(<!-- /executed -->)", re.DOTALL)
 FIRST: Final = "run `tox -e claims` without a selection first"
-HEAD: Final = "| claim | the seminar says | verdict | decisive evidence |\n|---|---|---|---|\n"
+HEAD: Final = "| claim | what it says | verdict | decisive evidence |\n|---|---|---|---|\n"
 
 
 def summary(ledger: Ledger) -> str:
     """Return the claims as a table of one line each, with where the times are from."""
     rows = "".join(map(_line, ledger.claims))
-    recorded = sorted(
-        {e["device"] for row in ledger.claims for e in row["evidence"] if e["kind"] == "recorded"}
-    )
-    return f"{HEAD}{rows}\nTimes recorded on {', '.join(recorded)}.\n"
+    evidence = [each for row in ledger.claims for each in row["evidence"]]
+    recorded = {e["device"] for e in evidence if e["kind"] == "recorded" and e["value"] is not None}
+    where = f"\nTimes recorded on {'; '.join(sorted(recorded))}.\n" if recorded else ""
+    return f"{HEAD}{rows}{where}"
 
 
 def _line(row: Row) -> str:
-    says = cell(row["says"])
+    sentence = cell(says(row))
     if instead(row):
-        says += f"<br>*instead: {cell(instead(row))}*"
+        sentence += f"<br>*instead: {cell(instead(row))}*"
     evidence = "<br>".join(cell(finding(each)) for each in deciding(row["evidence"]))
-    return f"| `{row['id']}` | {says} | {row['verdict']} | {evidence} |\n"
+    return f"| `{row['id']}` | {sentence} | {row['verdict']} | {evidence} |\n"
 
 
 def executed(records: Iterable[Record]) -> str:
@@ -80,9 +82,10 @@ def main() -> None:
     table = summary(Ledger(document["device"], document["claims"]))
     readme = ROOT / "README.md"
     text = readme.read_text("utf-8")
-    held, sizes = executed(stored()), every_size()
+    held, sizes, times = executed(stored()), every_size(), effects()
     text = TABLE.sub(lambda match: match[1] + table + match[2], text)
     text = SIZES.sub(lambda match: match[1] + sizes + match[2], text)
+    text = EFFECTS.sub(lambda match: match[1] + times + match[2], text)
     text = EXECUTED.sub(lambda match: match[1] + held + match[2], text)
     readme.write_text(text, "utf-8")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from harness.baselines import ROOT, Baseline, BaselineError, newest
-from harness.report.drawing import PUBLISHED
+from harness.baselines import ROOT, Baseline
+from harness.report.drawing import newest_of_each
 from harness.report.markdown import cell
 from harness.report.sizes import FILE
 from harness.report.sums import Size, digits, power, recorded, times
@@ -30,12 +30,8 @@ def every_size(root: Path = ROOT) -> str:
     BaselineError
         A baseline is damaged: what it holds would vanish from README.
     """
-    problems: list[str] = []
-    folders = [each for each in root.iterdir() if each.is_dir() and each.name != PUBLISHED]
-    found = [newest(folder, problems) for folder in sorted(folders)]
-    if problems:
-        raise BaselineError("\n".join(problems))
-    told = [_told(each, sizes) for each in found if each and (sizes := recorded(each.document))]
+    found = newest_of_each(root)
+    told = [_told(each, sizes) for each in found if (sizes := recorded(each.document))]
     return "\n".join(told) or MISSING
 
 

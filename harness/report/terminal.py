@@ -15,6 +15,7 @@ from harness.report.ledger import (
     label,
     place,
     ranked,
+    says,
     source,
     usual_sources,
 )
@@ -70,9 +71,7 @@ def headline(row: Row, width: int) -> list[str]:
     """Return the claim's name and sentence, with what was published, folded to `width`."""
     name = row["id"].partition(".")[2]
     published = f" (published: {row['published']})" if row["published"] else ""
-    return textwrap.wrap(
-        f"{name}: {row['says']}{published}", width - INDENT, subsequent_indent="  "
-    )
+    return textwrap.wrap(f"{name}: {says(row)}{published}", width - INDENT, subsequent_indent="  ")
 
 
 def details(row: Row, width: int, usual: dict[str, str]) -> list[str]:

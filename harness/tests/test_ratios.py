@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.baselines import Baseline
 from harness.claims import Claim, Verdict, statement
 from harness.ratios import Measured, Recorded
-from harness.tests.fakes import around
+from harness.tests.fakes import around, document
 from harness.tests.test_claims import FAST, SLOW, baseline, claim, measured
 
 
@@ -115,3 +117,11 @@ def test_independent_pairs_and_equal_ones_are_not(pairs: Any) -> None:
     recorder = claim(Recorded(baseline(seconds=[list(pair) for pair in pairs])))
     recorder.timed("V2 / V3", SLOW, FAST, at_least=1.3)
     assert recorder.notes == []
+
+
+def test_a_claim_knows_what_its_judged_gpu_is_compiled_for() -> None:
+    """Of live times the GPU's, of recorded ones the recording's, whatever is emulated."""
+    recording = Baseline(Path("0001.json"), document(device={"architecture": "sm_100"}))
+    assert claim(measured()).architecture == "sm_90"
+    assert claim(Recorded(recording)).architecture == "sm_100"
+    assert claim(Recorded(None)).architecture is None

@@ -12,7 +12,9 @@ import pytest
 from harness.draws import DIVERGENT, draw
 from harness.instructions import NONE_PARTED, Measured, Record, stored
 from harness.ledger import MARK
-from harness.report import readme
+from harness.report import Ledger, readme
+from harness.report.effects import effects
+from harness.tests.fakes import document
 
 ROOT: Final = Path(__file__).parents[2]
 ROW: Final = re.compile(r"^\| `([a-z0-9]+\.[a-z0-9-]+)` \|", re.MULTILINE)
@@ -38,6 +40,22 @@ def test_what_the_hardware_counted_is_told_as_recorded() -> None:
     )
 
 
+def test_the_effects_are_told_as_recorded() -> None:
+    """A new baseline shows only once somebody renews the table."""
+    assert "V2 with a store and a mask: " in effects()
+    assert effects() in (ROOT / "README.md").read_text("utf-8"), (
+        "README.md and baselines/ differ: "
+        "run `tox -e claims`, then `python -m harness.report.readme`"
+    )
+
+
+def test_an_effect_that_lacks_a_time_is_not_told(tmp_path: Path) -> None:
+    """Half a comparison says nothing."""
+    (tmp_path / "nvidia-h200").mkdir()
+    (tmp_path / "nvidia-h200" / "0001_a.json").write_text(json.dumps(document()))
+    assert effects(tmp_path) == ""
+
+
 def test_a_record_is_told_by_what_it_holds() -> None:
     """Drawn launches by their number, those whose lanes part by name; none is hidden."""
     parted = tuple(Measured(each, 10, 10, "") for each in DIVERGENT[:2])
@@ -52,7 +70,12 @@ def test_a_record_is_told_by_what_it_holds() -> None:
 
 
 CLAIM: Final[dict[str, Any]] = {"id": "a.b", "section": "a", "says": "says", "published": None}
-FACTS: Final = {"kind": "counted", "device": "sm_90", "clock": None, "interval": None}
+FACTS: Final[dict[str, Any]] = {
+    "kind": "counted",
+    "device": "sm_90",
+    "clock": None,
+    "interval": None,
+}
 
 
 def checkout(root: Path, **changed: Any) -> None:
@@ -78,6 +101,20 @@ def test_the_table_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "| `a.b` | says | holds | first = 1 |" in text
     assert f"<!-- /claims -->\nbetween\n<!-- executed -->\n{readme.executed(stored())}" in text
     assert text.endswith("<!-- /executed -->\nafter\n")
+
+
+def test_what_is_not_recorded_has_no_source_and_what_is_ours_says_so() -> None:
+    """A ratio without a recording is no time of any GPU."""
+    known = FACTS | {"kind": "recorded", "device": "a GPU, a day", "what": "x / y"}
+    known |= {"value": 2.0, "interval": [1.9, 2.1], "bound": [1.1, None]}
+    unknown = known | {"device": "no recording", "value": None, "interval": None}
+    theirs = CLAIM | {"verdict": "undecided", "finding": "", "evidence": [unknown]}
+    ours = theirs | {"id": "beyond.b", "section": "beyond", "evidence": [known]}
+    table = readme.summary(Ledger({}, [theirs, ours]))
+    assert "| `a.b` | says |" in table
+    assert "| `beyond.b` | says (ours) |" in table
+    assert table.endswith("\n\nTimes recorded on a GPU, a day.\n")
+    assert "Times" not in readme.summary(Ledger({}, [theirs]))
 
 
 def test_a_part_of_the_claims_does_not_replace_the_table(
