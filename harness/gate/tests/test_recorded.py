@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.baselines import ROOT, read
-from harness.baselines.merging import RUNS
+from harness.baselines.shape import RUNS
 from harness.gate.limits import limit, resolution
 from harness.gate.noise import UNKNOWN, Noise, usual
 from harness.gate.samples import Timing, timings
