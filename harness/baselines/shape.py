@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-Kind = Callable[[Any], bool]
+Kind = Callable[[Any], bool]  # whether a value is of it
 
 
 def _a(kind: type) -> Kind:
@@ -15,13 +15,13 @@ def _a(kind: type) -> Kind:
 
 
 def _within(least: float, most: float) -> Kind:
-    """Return whether a value is a number between two, which no boolean is."""
+    """A number, ends included; no boolean is one."""
     numbers = _either(_a(int), _a(float))
     return lambda value: numbers(value) and not isinstance(value, bool) and least <= value <= most
 
 
 def _of(characters: str) -> Kind:
-    """Return whether a value is a text of nothing but these."""
+    """A text of nothing but these."""
     found = re.compile(f"[{characters}]*")
     return lambda value: isinstance(value, str) and bool(found.fullmatch(value))
 
@@ -41,7 +41,7 @@ def _object(kinds: Mapping[str, Kind]) -> Kind:
 SHORTEST, LONGEST = 1e-9, 1e3  # seconds; a clock tick, and a kernel that nobody waits for
 TIME: Final = _within(SHORTEST, LONGEST)
 RATE: Final = _within(1e-3, 1e6)  # GB/s; no GPU copies slower or faster
-AMOUNT: Final = _within(0, 1e18)
+AMOUNT: Final = _within(0, 1e18)  # bytes, FLOP, GB/s
 # A float may be infinite: the gate says which sample, and why it is no time. An integer may be too
 # large to be one.
 NUMBER: Final = _either(_a(float), _within(-sys.float_info.max, sys.float_info.max))
@@ -68,10 +68,7 @@ FACTS: Final = {
     "telemetry": _object(REASONS),
 }
 NUMBERS: Final = {"median": NUMBER, "data": _list_of(NUMBER)}
-ENTRY: Final = {
-    **dict.fromkeys(("numerator", "denominator", "clock"), _a(str)),
-    "seconds": _a(list),
-}
+ENTRY: Final = {"numerator": _a(str), "denominator": _a(str), "clock": _a(str), "seconds": _a(list)}
 COLUMNS: Final = ("min", "max", "mean", "stddev", "median", "iqr", "rounds", "iterations")
 
 
