@@ -6,7 +6,7 @@
 The first writes baselines/<gpu>/profiler.json: ours, the profiler's, then ours again, each in a
 process of its own on the same GPU, since CUPTI serves one subscriber at a time. The second counts
 the instructions of launches drawn at random, and of five whose lanes part, into
-baselines/<gpu>/instructions.json.
+baselines/<gpu>/instructions.json. Exit 2: no GPU, no ncu, or no permission to read its counters.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from statistics import median
 from typing import Any, Final
 
 from harness.baselines import ROOT, slug
-from harness.devices import Workload
+from harness.devices import NoGPU, Workload
+from harness.devices.driver import Unusable
 from harness.workloads.access import Copy, Update
 from harness.workloads.reduction import RUNGS, Reduction
-from kernels import compile_kernel
+from kernels import CompilerMissing, compile_kernel
 
 SAMPLES: Final = 30
 PROFILED_RUNS: Final = 7
 TIME: Final = "gpu__time_duration.sum"
+UNUSABLE: Final = 2  # the exit code of a process that has said what it lacks
 NANOSECONDS: Final = {"ns", "nsecond"}  # ncu of 2025 and before
 
 COUNTERS: Final = (
@@ -195,6 +197,8 @@ def _self(*arguments: str) -> list[str]:
 
 def _child(command: list[str]) -> str:
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT.parent, check=False)
+    if done.returncode == UNUSABLE and command[0] != "ncu":
+        sys.exit(UNUSABLE)
     if done.returncode and command[0] != "ncu":  # ncu's own errors are in what it prints
         raise ProfilerError(f"`{' '.join(command)}` ended with {done.returncode}")
     return done.stdout
@@ -244,24 +248,37 @@ def write(document: dict[str, Any], folder: Path, name: str = "profiler.json") -
     return path
 
 
-def main() -> None:
-    """Dispatch: the comparison, or one of the two processes it starts."""
+def main(arguments: list[str] | None = None) -> int:
+    """Run what was asked for; return 2 if something that it takes is not there."""
+    try:
+        _run(_parser().parse_args(arguments))
+    except (NoGPU, Unusable, CompilerMissing, ProfilerError) as why:
+        print(why, file=sys.stderr)
+        return UNUSABLE
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m harness.profiler", description=__doc__)
     parser.add_argument("--time", action="store_true", help="print our times as JSON")
     parser.add_argument("--launch", type=int, metavar="RUNS", help="run every launch RUNS times")
     parser.add_argument("--random", type=int, metavar="N", help="count N launches at random")
     parser.add_argument("--seed", type=int, default=0, help="of --random")
     parser.add_argument("--identify", action="store_true", help="name the GPU of --random as JSON")
-    arguments = parser.parse_args()
-    if arguments.random:
+    return parser
+
+
+def _run(chosen: argparse.Namespace) -> None:
+    """Dispatch: the comparison, or one of the two processes it starts."""
+    if chosen.random:
         from harness import instructions  # counts need a disassembler, times do not
 
-        found = instructions.main(arguments, profile, lambda *more: _child(_self(*more)))
+        found = instructions.main(chosen, profile, lambda *more: _child(_self(*more)))
         if found:
             print(write(found, ROOT / slug(found["device"]), instructions.FILE))
-    elif arguments.launch:
-        run_launches(arguments.launch)
-    elif arguments.time:
+    elif chosen.launch:
+        run_launches(chosen.launch)
+    elif chosen.time:
         print(json.dumps(time_launches()))
     else:
         document = compare(lambda: json.loads(_child(_self("--time"))), profile)
@@ -269,4 +286,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

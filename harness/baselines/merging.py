@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import median_low
-from typing import Any, Final
+from typing import Any
 
 from harness.baselines import Baseline, BaselineError
 from harness.baselines.definition import changes, source_changed
 from harness.baselines.settings import incomparable
-
-RUNS: Final = "run medians"
-COPY: Final = "copy GB/s"
-COPY_RUNS: Final = "copy GB/s of runs"
+from harness.baselines.shape import COPY, COPY_RUNS, RUNS
 
 
 def merged(runs: Sequence[Baseline]) -> dict[str, Any]:

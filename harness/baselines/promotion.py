@@ -25,16 +25,23 @@ def promote(source: Path, root: Path = ROOT, repeats: Sequence[Path] = ()) -> Pa
     Raises
     ------
     BaselineError
-        Unreadable, empty, without a GPU, or of the emulated device, whose times mean nothing; or
-        the runs are of different cards, settings or kernels.
+        Unreadable, empty, without a GPU, or of the emulated device, whose times mean nothing; the
+        runs are of different cards, settings or kernels; or the newest baseline is no other.
     """
     runs = [candidate(path) for path in (source, *repeats)]
     folder = root / slug(runs[0].gpu)
-    document = merged(runs)
+    text = dumps(slimmed(merged(runs)))
+    _refuse_nothing_new(source, text, folder)
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{_next_number(folder):04}_{runs[0].date or 'undated'}.json"
-    write_whole(target, dumps(slimmed(document)))
+    write_whole(target, text)
     return target
+
+
+def _refuse_nothing_new(source: Path, text: str, folder: Path) -> None:
+    last = max(folder.glob(NUMBERED), default=None)
+    if last and last.read_bytes() == text.encode():
+        raise BaselineError(f"{source} holds nothing new: {last} is the same; record again")
 
 
 def candidate(source: Path) -> Baseline:

@@ -2,25 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+Kind = Callable[[Any], bool]  # whether a value is of it
+
+
+def _a(kind: type) -> Kind:
+    return lambda value: isinstance(value, kind)
+
+
+def _within(least: float, most: float) -> Kind:
+    """A number, ends included; no boolean is one."""
+    numbers = _either(_a(int), _a(float))
+    return lambda value: numbers(value) and not isinstance(value, bool) and least <= value <= most
+
+
+def _of(characters: str) -> Kind:
+    """A text of nothing but these."""
+    found = re.compile(f"[{characters}]*")
+    return lambda value: isinstance(value, str) and bool(found.fullmatch(value))
+
+
+def _list_of(kind: Kind) -> Kind:
+    return lambda value: isinstance(value, list) and all(map(kind, value))
+
+
+def _either(*kinds: Kind) -> Kind:
+    return lambda value: any(kind(value) for kind in kinds)
+
+
+def _object(kinds: Mapping[str, Kind]) -> Kind:
+    return lambda value: isinstance(value, dict) and not _wrong(value, kinds)
+
+
 SHORTEST, LONGEST = 1e-9, 1e3  # seconds; a clock tick, and a kernel that nobody waits for
-REQUIRED: Final = {"fullname": str, "name": str, "stats": dict}
+TIME: Final = _within(SHORTEST, LONGEST)
+RATE: Final = _within(1e-3, 1e6)  # GB/s; no GPU copies slower or faster
+AMOUNT: Final = _within(0, 1e18)  # bytes, FLOP, GB/s
+# A float may be infinite: the gate says which sample, and why it is no time. An integer may be too
+# large to be one.
+NUMBER: Final = _either(_a(float), _within(-sys.float_info.max, sys.float_info.max))
+WORDS: Final = _list_of(_a(str))
+
+REQUIRED: Final = {"fullname": _a(str), "name": _a(str), "stats": _a(dict)}
+RUNS: Final = "run medians"  # of all runs that a benchmark was merged from
+COPY: Final = "copy GB/s"
+COPY_RUNS: Final = "copy GB/s of runs"
 NOT_COMPARABLE: Final = "not comparable"  # test id -> why its times were not stored
 DROPPED: Final = "dropped samples"  # why samples were dropped and taken again
 NO_CLAIMS: Final = "no claims"  # the option by which a run left them out
-SECTIONS: Final[dict[str, type]] = {
-    **{"datetime": str, "device": dict, "pairs": dict, "claims": dict, NOT_COMPARABLE: dict},
-    NO_CLAIMS: str,
+SECTIONS: Final = {
+    "datetime": _of(r"-+:.\dTZ "),  # names a file when it is promoted
+    **dict.fromkeys(("device", "pairs", "claims", NOT_COMPARABLE), _a(dict)),
+    NO_CLAIMS: _a(str),
 }
-NUMBER: Final = (int, float)
-FACTS: Final[dict[str, type | tuple[type, ...]]] = {
-    **dict.fromkeys(("bytes", "flop", "GB/s", "peak GB/s", "copy GB/s"), NUMBER),
-    # a driver may not tell why it throttles
-    **{"telemetry": dict, "throttle_reasons": (list, type(None)), DROPPED: list},
+# a driver may not tell why it throttles
+REASONS: Final = {"throttle_reasons": _either(WORDS, _a(type(None)))}
+FACTS: Final = {
+    **dict.fromkeys(("bytes", "flop", "GB/s", "peak GB/s"), AMOUNT),
+    **{COPY: RATE, COPY_RUNS: _list_of(RATE), RUNS: _list_of(TIME), DROPPED: WORDS},
+    **REASONS,
+    "telemetry": _object(REASONS),
 }
-ENTRY: Final = {"numerator": str, "denominator": str, "clock": str, "seconds": list}
+NUMBERS: Final = {"median": NUMBER, "data": _list_of(NUMBER)}
+ENTRY: Final = {"numerator": _a(str), "denominator": _a(str), "clock": _a(str), "seconds": _a(list)}
 COLUMNS: Final = ("min", "max", "mean", "stddev", "median", "iqr", "rounds", "iterations")
 
 
@@ -42,12 +90,11 @@ def _benchmark(entry: Any) -> str:
     name = entry.get("fullname", "?") if known else "?"
     wrong = _missing(entry, REQUIRED) if known else f"it is {_short(entry)}, no object"
     if not wrong:
-        numbers: dict[str, Any] = {"median": NUMBER, "data": list}
         facts = entry.get("extra_info", {})
         wrong = (
             ("" if "median" in entry["stats"] else "'median' is missing")
-            or _wrong(entry["stats"], numbers)
-            or _wrong(entry, {"extra_info": dict})
+            or _wrong(entry["stats"], NUMBERS)
+            or _wrong(entry, {"extra_info": _a(dict)})
             or _wrong(facts, FACTS)
         )
     again = "it was not written by pytest-benchmark; record again"
@@ -58,10 +105,10 @@ def pairs_complaint(entry: Any) -> str:
     """Return what is wrong with what was recorded for one ratio, or nothing."""
     if not isinstance(entry, dict):
         return f"it is {_short(entry)}, no object"
-    if wrong := _missing(entry, ENTRY) or _wrong(entry, {DROPPED: list}):
+    if wrong := _missing(entry, ENTRY) or _wrong(entry, {DROPPED: WORDS}):
         return wrong
     for number, pair in enumerate(entry["seconds"]):
-        if not (isinstance(pair, list) and len(pair) == 2 and all(map(_is_time, pair))):
+        if not (isinstance(pair, list) and len(pair) == 2 and all(map(TIME, pair))):
             return (
                 f"pair {number} is {_short(pair)}, not two times of {SHORTEST:g} to {LONGEST:g} s"
             )
@@ -76,24 +123,16 @@ def table_complaint(document: Mapping[str, Any]) -> str:
     return ""
 
 
-def _is_time(value: Any) -> bool:
-    return _is(value, NUMBER) and SHORTEST <= value <= LONGEST
-
-
-def _missing(entry: Mapping[str, Any], kinds: Mapping[str, Any]) -> str:
+def _missing(entry: Mapping[str, Any], kinds: Mapping[str, Kind]) -> str:
     absent = next((f"{key!r} is missing" for key in kinds if key not in entry), "")
     return absent or next(
-        (f"{key!r} is {_short(entry[key])}" for key in kinds if not _is(entry[key], kinds[key])), ""
+        (f"{key!r} is {_short(entry[key])}" for key in kinds if not kinds[key](entry[key])), ""
     )
 
 
-def _wrong(entry: Mapping[str, Any], kinds: Mapping[str, Any]) -> str:
+def _wrong(entry: Mapping[str, Any], kinds: Mapping[str, Kind]) -> str:
     """Return which value, if it is there at all, is of another kind."""
     return _missing(entry, {key: kind for key, kind in kinds.items() if key in entry})
-
-
-def _is(value: Any, kind: Any) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _short(value: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from harness.baselines.settings import Document, incomparable, noted
 from harness.baselines.shape import NO_CLAIMS, NOT_COMPARABLE
 from harness.gate.environment import moved
+from harness.gate.limits import resting_on_few
 from harness.gate.noise import usual
 from harness.gate.samples import Timing, timings
 from harness.gate.verdicts import Row, Status, judged, percent
@@ -76,7 +77,8 @@ def compare(before: Document | None, now: Document) -> Night:
         return Night(rows, f"not comparable: {'; '.join(differ)}", [], broken)
     rows, environment = moved(_rows(recorded, tonight, now), before, now)
     rows += [_new(each) for name, each in tonight.items() if name not in recorded]
-    return Night(rows, environment, [*unasked, *noted(before, now)], broken, gone)
+    few = resting_on_few(each.runs for each in recorded.values())
+    return Night(rows, environment, [*unasked, *noted(before, now), *few], broken, gone)
 
 
 def confirmed(night: Night, again: Night) -> Night:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from harness.baselines.merging import COPY, COPY_RUNS
 from harness.baselines.settings import Document
+from harness.baselines.shape import COPY, COPY_RUNS
 from harness.gate.limits import limit
 from harness.gate.verdicts import Row, Status, percent
 

@@ -69,10 +69,10 @@ def judged(before: Timing, now: Timing, peak: float | None, usual: Noise = UNKNO
         for median in (before.median, *before.runs):
             refuse_implausible(median, what="the baseline")
         samples, refused = plausible(now, peak)
+        found = ratio([(seconds, before.median) for seconds in samples])
     except ImplausibleTime as error:
         return replace(row, why=str(error))
     allowed = limit(before.runs, resolution(now.clock), usual)
-    found = ratio([(seconds, before.median) for seconds in samples])
     status, why = placed(found, allowed, samples)
     status, why = _with_source(*_with_telemetry(status, why, before, now), before, now)
     lost = first_of(refused, len(now.samples)), told(now.dropped)

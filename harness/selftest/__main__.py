@@ -18,6 +18,7 @@ from harness.selftest import fleet
 from harness.selftest.repeats import exit_codes
 from harness.selftest.session import plan, run
 from harness.selftest.targets import lines, missed
+from harness.visible import visible_gpus
 from harness.workbench import Workbench
 
 NOTHING: Final = {
@@ -36,9 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.probe:
         print(json.dumps(fleet.probe(_gpu())))
         return 0
-    # First, and with no context of our own: two processes on one GPU disturb each other.
-    codes = exit_codes(chosen.repeat[0], int(chosen.repeat[1])) if chosen.repeat else None
     try:
+        codes = _repeated(*chosen.repeat) if chosen.repeat else None
         gpu = _gpu()
     except NoGPU as why:
         print(why, file=sys.stderr)
@@ -70,6 +70,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--probe", action="store_true", help=argparse.SUPPRESS)
     return parser
+
+
+def _repeated(command: str, times: str) -> list[int]:
+    """Repeat first, with no context of our own: two processes on one GPU disturb each other."""
+    if not visible_gpus():
+        _gpu()  # says why there is none, before each run does
+    return exit_codes(command, int(times))
 
 
 def _gpu() -> TimedDevice:

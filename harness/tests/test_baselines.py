@@ -53,6 +53,8 @@ def test_a_truncated_baseline_is_named_kept_and_skipped(tmp_path: Path, tenth: i
         ("\x00\x01", "cannot be read"),
         ("[" * 100_000, "cannot be read"),
         (json.dumps(document(datetime=5)), "'datetime' is 5"),
+        (json.dumps(document(datetime="2026/../x")), "'datetime' is '2026/../x'"),
+        (json.dumps(document(datetime="\x00")), "'datetime' is "),
         (json.dumps(document(pairs=[])), r"'pairs' is \[\]"),
         (json.dumps(document(claims=None)), "'claims' is None"),
         (json.dumps(document(device={"copy GB/s": "x"})), "'copy GB/s' is 'x'"),
@@ -120,17 +122,30 @@ def test_no_recording_is_no_error(tmp_path: Path) -> None:
 
 
 def test_promotion_never_overwrites(tmp_path: Path) -> None:
-    """Twice the same file gives two numbers."""
+    """Two recordings have two numbers."""
     source = stored(tmp_path, "build/baseline.json", document())
+    other = stored(tmp_path, "build/other.json", document(claims={}))
     root = tmp_path / "baselines"
     assert promote(source, root) == root / "nvidia-h200" / "0001_2026-12-01.json"
     first = (root / "nvidia-h200" / "0001_2026-12-01.json").read_text()
-    assert promote(source, root).name == "0002_2026-12-01.json"
+    assert promote(other, root).name == "0002_2026-12-01.json"
     assert (root / "nvidia-h200" / "0001_2026-12-01.json").read_text() == first
     assert sorted(path.name for path in (root / "nvidia-h200").iterdir()) == [
         "0001_2026-12-01.json",
         "0002_2026-12-01.json",
     ]
+
+
+def test_what_is_promoted_already_is_refused(tmp_path: Path) -> None:
+    """The recording again, or a copy of the newest baseline; an older one may come back."""
+    source = stored(tmp_path, "build/baseline.json", document())
+    first = promote(source, tmp_path)
+    copy = stored(tmp_path, "copy.json", first.read_text())
+    for same in (source, copy, first):
+        with pytest.raises(BaselineError, match=r"holds nothing new: .*0001_2026-12-01.json is"):
+            promote(same, tmp_path)
+    promote(stored(tmp_path, "build/other.json", document(claims={})), tmp_path)
+    assert promote(copy, tmp_path).name == "0003_2026-12-01.json"
 
 
 def test_a_promoted_file_is_slim_and_complete(tmp_path: Path) -> None:

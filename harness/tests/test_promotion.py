@@ -10,8 +10,8 @@ import pytest
 
 from harness.baselines import BaselineError, newest, read
 from harness.baselines.__main__ import main
-from harness.baselines.merging import RUNS
 from harness.baselines.promotion import promote
+from harness.baselines.shape import RUNS
 from harness.gate.compare import compare
 from harness.gate.samples import timings
 from harness.gate.tests.nights import NAMES, all_by, night, only, samples

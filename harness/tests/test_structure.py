@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 ROOT: Final = Path(__file__).parents[2]
 PLACES: Final = ("kernels", "harness", "suites", "conftest.py")
@@ -48,7 +50,10 @@ def imports() -> Mapping[str, frozenset[str]]:
     """Return what each module here imports of the others, wherever in its text."""
     files = [file for place in PLACES for file in _python(ROOT / place)]
     modules = {_named(file): file for file in files}
-    return {name: frozenset(_imported(file, modules)) for name, file in modules.items()}
+    return {
+        name: frozenset(_imported(file.read_text("utf-8"), modules.keys()))
+        for name, file in modules.items()
+    }
 
 
 def _python(place: Path) -> Iterator[Path]:
@@ -59,17 +64,47 @@ def _named(file: Path) -> str:
     return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def _imported(file: Path, modules: Mapping[str, Path]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+def _imported(text: str, modules: Set[str]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in modules)
+            yield from {alias.name for alias in node.names} & modules
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{file}: name the whole module that you import from"
+            assert not node.level, f"name the whole module in `{ast.unparse(node)}`"
             outer = str(node.module)
             inner = {f"{outer}.{alias.name}" for alias in node.names}
-            yield from inner & modules.keys()
-            if outer in modules and inner - modules.keys():
+            yield from inner & modules
+            if outer in modules and inner - modules:
                 yield outer
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            named = {str(each.value) for each in node.args if isinstance(each, ast.Constant)}
+            yield from named & modules
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("import a.b, json", {"a.b"}),
+        ("from a import b", {"a.b"}),
+        ("from a import b, c", {"a", "a.b"}),
+        ("from a.b import c", {"a.b"}),
+        ("def late():\n    from a import b", {"a.b"}),
+        ("import_module('a.b')", {"a.b"}),
+        ("importlib.import_module('a')", {"a"}),
+        ("import_module('json'), import_module(name), print('a.b')", set()),
+    ],
+)
+def test_an_import_is_seen_however_it_is_written(text: str, found: set[str]) -> None:
+    """Of the modules `a` and `a.b`."""
+    assert set(_imported(text, {"a", "a.b"})) == found
+
+
+def test_every_module_stands_in_a_layer() -> None:
+    """Also one that nobody imports yet; only the package around all of them holds nothing."""
+    for module in imports().keys() - {"harness"}:
+        layer(module)
+    assert not imports()["harness"]
+    with pytest.raises(AssertionError, match=r"harness\.new stands in no layer: add it to LAYERS"):
+        layer("harness.new")
 
 
 def test_imports_go_down() -> None:

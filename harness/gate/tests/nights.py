@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from harness.baselines.merging import RUNS
+from harness.baselines.shape import RUNS
 
 NAMES: Final = [f"suites/test_x.py::test[{name}]" for name in "abcdefgh"]
 BYTES: Final = 1 << 28

@@ -156,3 +156,10 @@ def test_a_machine_that_became_faster_is_no_speed_up() -> None:
     assert not found.of(Status.FASTER)
     assert found.exit is NO_VERDICT
     assert "faster together; look at the machine" in found.environment
+
+
+def test_a_baseline_of_few_runs_is_noted() -> None:
+    """The verdicts are the same."""
+    found = compare(promoted(count=4), night())
+    assert [note.partition(";")[0] for note in found.notes] == ["limits of fewer than 5 runs: 8"]
+    assert compare(promoted(), night()).notes == []

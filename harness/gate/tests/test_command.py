@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from harness.baselines import __main__ as promotes
 from harness.gate import __main__ as command
 from harness.gate.tests.nights import NAMES, night, only, promoted, samples
 
@@ -130,6 +131,52 @@ def test_what_cannot_be_used_is_exit_2(
     assert message in capsys.readouterr().err
     assert not (folder.build / "gate.json").exists()
     assert path.read_text() == before
+
+
+DAMAGE: Final[list[tuple[str, str, Any]]] = [
+    *(("device", "copy GB/s of runs", damage) for damage in ([0, 1, 2], "abc", [-1, 2, 3], [None])),
+    *(("device", "copy GB/s", damage) for damage in (0, 10**400, True)),
+    ("device", "throttle_reasons", [[1]]),
+    *(
+        ("extra_info", "run medians", damage)
+        for damage in (-1, "x", [None], {"a": 1}, [1e-300, 1e300, 1e300])
+    ),
+    ("extra_info", "throttle_reasons", [[1]]),
+    ("extra_info", "telemetry", {"throttle_reasons": -1}),
+    ("extra_info", "dropped samples", [1]),
+    ("extra_info", "bytes", -1),
+    ("stats", "median", "x"),
+    ("stats", "data", [None]),
+]
+
+
+@pytest.mark.parametrize(("where", "key", "damage"), DAMAGE, ids=lambda each: f"{each!s:.20}")
+def test_a_damaged_value_is_exit_2_and_is_not_promoted(
+    folder: Folder, capsys: pytest.CaptureFixture[str], where: str, key: str, damage: Any
+) -> None:
+    """In the baseline or in the night: the message names the value and says what to do."""
+    damaged = night()
+    place = damaged if where == "device" else damaged["benchmarks"][0]
+    place[where] |= {key: damage}
+    baseline = folder.write("damaged.json", damaged)
+    assert folder.gate("--baseline", str(baseline)) == 2
+    folder.write("night.json", damaged)
+    assert folder.gate() == 2
+    assert promotes.main(["promote", str(baseline), "--root", str(folder.path / "new")]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 3
+    assert all(repr(key) in line for line in said)
+    assert all("run `tox -e " in line or "record again" in line for line in said)
+    assert not (folder.path / "new").exists()
+
+
+def test_a_sample_that_no_ratio_can_be_taken_of_is_told_in_its_row(folder: Folder) -> None:
+    """Each is a number, and their quotient is none."""
+    folder.write("night.json", only([*samples(rounds=19), 1e308]))
+    assert folder.gate() == 0
+    row = folder.found()["benchmarks"][0]
+    assert row["status"] == "not comparable"
+    assert "the samples are no times" in row["why"]
 
 
 def test_a_spoilt_newest_baseline_is_named(

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from harness.gate.limits import DEFAULT, LEAST, limit, one_more, resolution
+from harness.gate.limits import DEFAULT, LEAST, limit, one_more, resolution, resting_on_few
 
 CUPTI = resolution("cupti")
 
@@ -29,6 +29,17 @@ def test_the_largest_of_three_counts(runs: list[float], clock: str, value: float
     found = limit(runs, resolution(clock))
     assert found.value == pytest.approx(value)
     assert found.why == why
+
+
+@pytest.mark.parametrize(
+    ("counts", "few"), [((), 0), ((1, 2), 0), ((1, 3), 1), ((3, 4), 2), ((5, 9), 0)]
+)
+def test_limits_of_three_or_four_runs_are_noted(counts: tuple[int, ...], few: int) -> None:
+    """Fewer have the default, and more will have met both placements of a kernel."""
+    notes = resting_on_few([1e-4] * count for count in counts)
+    assert [note.partition(";")[0] for note in notes] == (
+        [f"limits of fewer than 5 runs: {few}"] if few else []
+    )
 
 
 def test_the_bound_is_the_same_up_and_down() -> None:

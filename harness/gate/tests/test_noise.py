@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 import pytest
 
-from harness.baselines.merging import RUNS
+from harness.baselines.shape import RUNS
 from harness.gate.compare import compare
 from harness.gate.limits import limit, one_more, resolution
 from harness.gate.noise import MANY, UNKNOWN, Noise, usual

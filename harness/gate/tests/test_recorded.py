@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from functools import cache
-from statistics import median
+from math import log
+from statistics import median, stdev
 from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from harness.baselines import ROOT, read
-from harness.baselines.merging import RUNS
+from harness.baselines.shape import RUNS
 from harness.gate.limits import limit, resolution
 from harness.gate.noise import UNKNOWN, Noise, usual
 from harness.gate.samples import Timing, timings
 from harness.gate.verdicts import Status, judged
 from harness.pytest_benchmarks import ROUNDS
 
-RECORDED: Final = ROOT / "nvidia-h200" / "0001_2026-11-30.json"
+RECORDED: Final = ROOT / "nvidia-h200" / "0002_2026-11-30.json"
 V7: Final = "suites/test_reduce_ladder.py::test_the_ladder_is_timed[reduce_v7]"
 MERGED: Final = 5
 NIGHTS: Final = 10
-# Workloads that several claims time lie so far apart there, in relative standard deviation: half of
-# them less, V7 0.4 %, V4 1.3 %.
-BETWEEN: Final = 0.001
 STEP: Final = 0.001  # of the slow-downs that are tried
 
 
@@ -33,9 +31,15 @@ def recorded() -> list[Timing]:
     return list(timings(read(RECORDED).document).values())
 
 
+@cache
+def between() -> float:
+    """Return the relative standard deviation of runs: of half of the benchmarks it is smaller."""
+    return median(stdev(map(log, timing.runs)) for timing in recorded())
+
+
 def drawn(timing: Timing, random: np.random.Generator, factor: float = 1.0) -> tuple[float, ...]:
     """Return one more run: its samples drawn from the recorded ones, and a level of its own."""
-    level = factor * np.exp(random.normal(0, BETWEEN))
+    level = factor * np.exp(random.normal(0, between()))
     return tuple(float(each) for each in random.choice(timing.samples, ROUNDS) * level)
 
 
@@ -70,14 +74,14 @@ def _night(timing: Timing, random: np.random.Generator, factor: float) -> Timing
 
 
 def test_no_change_is_never_slower_and_never_faster() -> None:
-    """85 benchmarks, ten nights each."""
+    """Each benchmark, ten nights."""
     found = [status for each in statuses(1.0, NIGHTS, seed=1).values() for status in each]
     assert len(found) == NIGHTS * len(recorded())
     assert found.count(Status.SLOWER) + found.count(Status.FASTER) == 0
     assert found.count(Status.SAME) > 0.98 * len(found)
 
 
-@pytest.mark.parametrize(("slowdown", "red"), [(0.01, 0.3), (0.02, 0.7), (0.05, 0.95)])
+@pytest.mark.parametrize(("slowdown", "red"), [(0.01, 0.6), (0.02, 0.8), (0.05, 0.95)])
 def test_a_planted_slow_down_goes_red(slowdown: float, red: float) -> None:
     """In at least so large a share of the benchmarks; none becomes faster."""
     found = [status for each in statuses(1 + slowdown, 1, seed=2).values() for status in each]
@@ -97,20 +101,20 @@ def smallest(timing: Timing, before: Timing, noise: Noise = UNKNOWN) -> float:
 
 
 def test_the_smallest_slow_down_that_goes_red() -> None:
-    """V7 on an H200, of five runs, of the three that are recorded, or of one.
+    """V7 on an H200, of five runs, of the four that are recorded, or of one.
 
-    It is the limit, and what a night's own samples spread: their interval begins 1.6 % lower.
+    It is the limit, and what a night's own samples spread: their interval begins 1.1 % lower.
     """
     v7 = next(timing for timing in recorded() if timing.name == V7)
     noise = usual(timing.runs for timing in recorded())
     five, once = anchored(v7, np.random.default_rng(1)), _with(v7, (v7.median,))
     assert smallest(v7, five, noise) <= 0.03
-    assert smallest(v7, v7, noise) <= 0.04
+    assert smallest(v7, v7, noise) <= 0.03
     assert 0.05 < smallest(v7, once, noise) <= 0.07
 
 
-def test_what_five_claims_found_of_v7_is_noise_that_the_limit_knows() -> None:
-    """The same kernel in five places in memory is no change.
+def test_what_six_claims_found_of_v7_is_noise_that_the_limit_knows() -> None:
+    """The same kernel in six places in memory is no change.
 
     What goes red is beyond the limit by no more than a night's own samples spread: the lower end of
     their interval is one of them.
@@ -124,7 +128,7 @@ def test_what_five_claims_found_of_v7_is_noise_that_the_limit_knows() -> None:
     runs, noise = tuple(found.values()), usual(timing.runs for timing in recorded())
     v7 = next(timing for timing in recorded() if timing.name == V7)
     before = _with(v7, runs, median=median(runs))
-    assert len(runs) == 5
+    assert len(runs) == 6
     assert all(judged(before, _at(v7, run), None, noise).status is Status.SAME for run in runs)
     allowed, night = limit(runs, resolution("cupti"), noise).value, _at(v7, median(runs))
     farthest = (1 + allowed) * median(runs) / min(night.samples) - 1

@@ -212,17 +212,20 @@ def test_the_program_as_it_runs_on_a_gpu(
     assert code == 0, capsys.readouterr().out
 
 
+@pytest.mark.parametrize("options", [[], ["--repeat", "python -m harness.gate.night", "5"]])
 def test_without_a_gpu_it_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
-    """Exit code 2: nothing was tested."""
+    """Exit code 2: nothing was tested, and nothing repeated."""
 
     def none() -> None:
         raise NoGPU("no NVIDIA driver is loaded")
 
     monkeypatch.setattr(program, "_gpu", none)
-    assert program.main([]) == 2
-    assert "no NVIDIA driver" in capsys.readouterr().err
+    monkeypatch.setattr(program, "visible_gpus", list)
+    monkeypatch.setattr(program, "exit_codes", lambda *_: pytest.fail("repeated"))
+    assert program.main(options) == 2
+    assert capsys.readouterr().err == "no NVIDIA driver is loaded\n"
 
 
 def test_repeats_alone_keep_what_is_stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -235,6 +238,14 @@ def test_repeats_alone_keep_what_is_stored(monkeypatch: pytest.MonkeyPatch, tmp_
     assert code == 1
     assert json.loads(path.read_text())["repeat_runs"] == [3, 3]
     assert json.loads(path.read_text())["aa"]["trials"] == 6
+
+
+def test_python_is_the_one_that_runs_this() -> None:
+    """That of the PATH may lack pytest; a path of one's own is left alone."""
+    seen: list[list[str]] = []
+    for command in ("python -m x", "/usr/bin/python -m x"):
+        exit_codes(command, 1, lambda words: len(seen.append(words) or []))  # type: ignore[func-returns-value]
+    assert [words[0] for words in seen] == [sys.executable, "/usr/bin/python"]
 
 
 def test_a_command_is_read_without_a_shell() -> None:
