@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 from harness.devices.arguments import ArgumentError
 from harness.devices.disassembly import SassError
 from harness.devices.emulator import EmulatedDevice, Fault
+from harness.devices.emulator.sass.__main__ import main
 from harness.devices.emulator.sass.tests.launches import branching
 from kernels import kernel
 
@@ -76,13 +75,9 @@ def test_a_cubin_without_the_kernel_is_refused() -> None:
             cubin.digest(broken, "f")
 
 
-def test_the_table_is_printed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """Rungs by architecture, and the published column."""
-    monkeypatch.setattr(sys, "argv", ["sass", "--n", "65536", "--grid", "8"])
-    with pytest.raises(SystemExit, match="^0$"):
-        runpy.run_module("harness.devices.emulator.sass", run_name="__main__")
+    assert main(["--n", "65536", "--grid", "8"]) == 0
     head, columns, *rows = capsys.readouterr().out.splitlines()
     assert head.startswith("warp instructions, n = 65536, block 256, NVRTC ")
     assert columns.split() == ["sm_80", "sm_90", "sm_100", "sm_120", "published"]
