@@ -23,7 +23,14 @@ def test_a_run_that_did_not_take_place_is_not_judged(code: int) -> None:
 
 @pytest.mark.parametrize(
     ("codes", "ends"),
-    [((0, 0, 0), 0), ((1, 0, 0), 1), ((0, 3, 0), 3), ((1, 3, 2), 1), ((0, 0, 2), 2)],
+    [
+        ((0, 0, 0), 0),
+        ((1, 0, 0), 1),
+        ((0, 3, 0), 3),
+        ((1, 3, 2), 1),
+        ((0, 0, 1), 6),
+        ((0, 0, 2), 6),
+    ],
 )
 def test_a_broken_claim_does_not_keep_the_gate_from_judging(
     codes: tuple[int, ...], ends: int
