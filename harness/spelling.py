@@ -30,6 +30,20 @@ def bound(ends: tuple[float | None, float | None]) -> str:
     return f">= {ratio(least)}" if most is None else f"{ratio(least)}..{ratio(most)}"
 
 
+def digits(value: float) -> str:
+    """Return three digits of a time or a bandwidth.
+
+    >>> digits(2.4968), digits(236.4), digits(3718.8), digits(0.0016)
+    ('2.50', '236', '3,719', '0.00160')
+    """
+    return f"{value:,.{_places(value)}f}"
+
+
+def _places(value: float) -> int:
+    """Return the places after the point that make three digits of a value."""
+    return max(0, 2 - math.floor(math.log10(value)))
+
+
 def duration(seconds: float) -> str:
     """Return a time with three digits, or the number itself where it is none.
 
@@ -39,8 +53,7 @@ def duration(seconds: float) -> str:
     if not SHORTEST < seconds < LONGEST:
         return f"{seconds} s"
     value, unit = (seconds * 1e3, "ms") if seconds >= 1e-3 else (seconds * 1e6, "µs")
-    digits = max(0, 2 - math.floor(math.log10(value)))
-    return f"{value:.{digits}f} {unit}"
+    return f"{value:.{_places(value)}f} {unit}"
 
 
 def gigabytes(rate: float) -> str:

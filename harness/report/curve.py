@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from harness.baselines import ROOT
 from harness.models.datasheet import KIB, of
-from harness.report.drawing import TEMPLATES, Picture, bandwidth, draw
+from harness.report.drawing import TEMPLATES, Picture, bandwidth, draw, logarithmic
 from harness.spelling import gigabytes
 
 POINT: Final = re.compile(r"\[read-(\d+)-(\d+)\]$")
@@ -102,11 +102,11 @@ class Axes:
 
     def x(self, kib: float) -> float:
         """Return the pixel of a number of KiB."""
-        return _place(kib, LEAST_KIB, MOST_KIB, LEFT, RIGHT)
+        return logarithmic(kib, LEAST_KIB, MOST_KIB, LEFT, RIGHT)
 
     def y(self, rate: float) -> float:
         """Return the pixel of a bandwidth in GB/s."""
-        return _place(rate, self.slowest, self.fastest, BOTTOM, TOP)
+        return logarithmic(rate, self.slowest, self.fastest, BOTTOM, TOP)
 
     def rows(self) -> list[tuple[float, str]]:
         """Return the lines of the grid: one an octave."""
@@ -212,10 +212,6 @@ def law(
     middle = Place(round((start.x + knee.x) / 2, 1), round((start.y + knee.y) / 2, 1))
     written = f"{peak / per_kib:.1f}", gigabytes(peak), f"{seconds * 1e9:.0f}"
     return Law(start, knee, middle, round(angle, 1), *written, whose, multiprocessors)
-
-
-def _place(value: float, low: float, high: float, start: float, end: float) -> float:
-    return round(start + (end - start) * math.log(value / low) / math.log(high / low), 1)
 
 
 CURVE: Final = Picture("little", "bytes-in-flight.svg", recorded, curve_svg)

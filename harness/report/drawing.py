@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -48,6 +49,11 @@ class Picture:
 def bandwidth(benchmark: Mapping[str, Any]) -> float:
     """Return GB/s: the bytes over the median that is shown, not what was stored of one run."""
     return float(benchmark["extra_info"]["bytes"] / benchmark["stats"]["median"] / 1e9)
+
+
+def logarithmic(value: float, low: float, high: float, start: float, end: float) -> float:
+    """Return the pixel of a value on a logarithmic axis that has `low` at start, `high` at end."""
+    return round(start + (end - start) * math.log(value / low) / math.log(high / low), 1)
 
 
 def draw(root: Path, picture: Picture) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.baselines import ROOT, Baseline
 from harness.report.drawing import newest_of_each
-from harness.report.sums import digits
+from harness.spelling import digits
 
 TIMED: Final = re.compile(r"test_the_ladder_is_timed\[(.+)\]$")
 # By step: what is told of it, and the parameters under which it is timed.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from harness.baselines import ROOT
 from harness.models import datasheet
-from harness.report.drawing import TEMPLATES, Picture, draw
+from harness.report.drawing import TEMPLATES, Picture, draw, logarithmic
 from harness.spelling import gigabytes
 
 POINT: Final = re.compile(r"test_the_roofline_is_timed\[(.+)\]$")
@@ -204,8 +204,7 @@ def _decades(axes: Axes) -> list[float]:
 
 
 def _place(value: float, low: float, high: float, start: float, end: float) -> float:
-    share = math.log(value / low) / math.log(high / low)
-    return round(start + (end - start) * min(max(share, 0.0), 1.0), 1)
+    return logarithmic(min(max(value, low), high), low, high, start, end)
 
 
 ROOFLINE: Final = Picture("roofline", "roofline.svg", _chains, roofline_svg)

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.baselines import ROOT, slug
-from harness.report.drawing import TEMPLATES, Picture, draw
-from harness.report.sums import Library, Size, digits, power, recorded, times
+from harness.report.drawing import TEMPLATES, Picture, draw, logarithmic
+from harness.report.sums import Library, Size, power, recorded, times
+from harness.spelling import digits
 
 FILE: Final = "sums.svg"
 OURS: Final = "reduce_sum"
@@ -81,11 +82,11 @@ class Axes:
 
     def x(self, n: int) -> float:
         """Return the pixel of n floats."""
-        return _place(n, self.fewest, max(self.most, 2 * self.fewest), LEFT, RIGHT)
+        return logarithmic(n, self.fewest, max(self.most, 2 * self.fewest), LEFT, RIGHT)
 
     def y(self, longer: float) -> float:
         """Return the pixel of a ratio, on the axis or above it."""
-        return _place(longer, self.least, MOST, BOTTOM, TOP)
+        return logarithmic(longer, self.least, MOST, BOTTOM, TOP)
 
 
 def sums_svg(baseline: dict[str, Any]) -> str:
@@ -167,10 +168,6 @@ def columns(sizes: Sequence[Size], axes: Axes, peak: float | None) -> list[Colum
         if not found or found[-1].x - x >= COLUMN:
             found.append(Column(x, power(size.n), digits(size.seconds * 1e6), size.share(peak)))
     return found
-
-
-def _place(value: float, low: float, high: float, start: float, end: float) -> float:
-    return round(start + (end - start) * math.log(value / low) / math.log(high / low), 1)
 
 
 SUMS: Final = Picture("beyond", FILE, recorded, sums_svg)

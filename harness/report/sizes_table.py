@@ -9,7 +9,8 @@ from harness.baselines import ROOT, Baseline
 from harness.report.drawing import newest_of_each
 from harness.report.markdown import cell
 from harness.report.sizes import FILE
-from harness.report.sums import Size, digits, power, recorded, times
+from harness.report.sums import Size, power, recorded, times
+from harness.spelling import digits
 
 MISSING: Final = """\
 No GPU has these sums recorded yet. On one, with PyTorch, Triton and cuda-cccl beside CuPy:

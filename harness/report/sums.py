@@ -91,12 +91,3 @@ def power(n: int) -> str:
     rest = n - (1 << exponent)
     written = f"2{str(exponent).translate(POWERS)}" if exponent else "1"
     return f"{written} + {rest}" if rest else written
-
-
-def digits(value: float) -> str:
-    """Return three digits of a time or a bandwidth.
-
-    >>> digits(2.4968), digits(236.4), digits(3718.8), digits(0.0016)
-    ('2.50', '236', '3,719', '0.00160')
-    """
-    return f"{value:,.{max(0, 2 - math.floor(math.log10(value)))}f}"
