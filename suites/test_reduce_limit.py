@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.devices import Device
+from harness.devices import Device, Launch
 from harness.devices.arguments import ArgumentError
 from harness.devices.disassembly import DisassemblerMissing
 from harness.devices.emulator import Unsupported
@@ -168,9 +168,20 @@ def test_the_check_of_a_timed_sum_sees_one_lost_element(
         launch.check()
 
 
+def test_the_check_of_a_timed_sum_sees_a_kernel_that_writes_nothing(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was in the output before is no sum, however many numbers there are."""
+    launches = [Sum(n).prepare(device) for n in (1, 1 << 12, limit.PERIOD)]
+    monkeypatch.setattr(Launch, "on", lambda self, on: None)
+    for launch in launches:
+        with pytest.raises(AssertionError, match="the sum is exactly"):
+            launch.check()
+
+
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_timed_numbers_repeat_with_a_known_sum(device: Device, element: str) -> None:
-    """They sum to 0 over each period, so that no partial sum grows with n."""
+    """Over each period they sum to 1: no partial sum grows much with n, and no period is 0."""
     x, total = limit.whole_numbers(device, element, 1000)
     values = device.get(x)
     if element == "bfloat16":
@@ -178,6 +189,7 @@ def test_timed_numbers_repeat_with_a_known_sum(device: Device, element: str) -> 
     assert values.sum(dtype=np.float64) == total
     assert np.abs(values).min() == 1
     assert np.abs(values).max() == 16
+    assert limit.whole_numbers(device, element, limit.PERIOD)[1] == 1
 
 
 def test_what_no_rung_adds_is_refused_by_name(device: Device) -> None:

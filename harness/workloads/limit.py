@@ -26,6 +26,7 @@ WARP: Final = 32
 PERIOD: Final = 1 << 24
 RUNNING_SUMS: Final = 4  # of a thread
 IN_BLOCK: Final = 10  # shuffles that an element's sum goes through, two rounds of five
+ADDING: Final = "reduce_v8"  # to what it finds in the output; the others store
 SLOTTED: Final = frozenset({"reduce_tile", "reduce_v9", "reduce_v10"})
 
 
@@ -212,7 +213,9 @@ def sum_by(device: Device, x: Array, element: str, shape: Shape) -> float | int:
     RungMissing
         The device cannot run the rung.
     """
-    out = device.put(np.zeros(1, ELEMENTS[element].total))
+    total_type = ELEMENTS[element].total
+    adds = shape.rung == ADDING
+    out = device.put(np.zeros(1, total_type)) if adds else device.empty(1, total_type)
     launch_of(device, x, out, element, shape).on(device)
     total: float | int = device.get(out)[0].item()
     return total
@@ -293,16 +296,19 @@ class Sum:
 def whole_numbers(device: Device, element: str, n: int) -> tuple[Array, int]:
     """Return n random whole numbers of -16 to 16 on the device, the same every time, and their sum.
 
-    None is 0, so that a lost one shows. They repeat after 2^24, over which they sum to 0, so that
-    partial sums stay below 2^24 in magnitude, up to which float32 is exact (`reduction`).
+    None is 0, so that a lost one shows. They repeat after 2^24, over which they sum to 1: partial
+    sums stay below 2^24 in magnitude, up to which float32 is exact (`reduction`), and a whole
+    period that is lost shows as well.
     """
     random = np.random.default_rng(PERIOD)
     half = random.integers(1, 17, PERIOD // 2, np.int8)
-    period = random.permutation(np.concatenate([half, -half]))[: max(n, 1)]
-    stored = period.astype(np.float32 if element == "bfloat16" else ELEMENTS[element].stored)
+    balanced = np.concatenate([half, -half])
+    balanced[0], balanced[PERIOD // 2] = 2, -1
+    period = random.permutation(balanced)
+    stored = period[:n].astype(np.float32 if element == "bfloat16" else ELEMENTS[element].stored)
     if element == "bfloat16":
         stored = (stored.view(np.uint32) >> 16).astype(np.uint16)
-    return device.repeat(stored, n), int(period[: n % PERIOD].sum(dtype=np.int64))
+    return device.repeat(stored, n), n // PERIOD + int(period[: n % PERIOD].sum(dtype=np.int64))
 
 
 def error_bound(device: Device, n: int, element: str, shape: Shape, magnitude: float) -> float:
