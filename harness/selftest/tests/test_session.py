@@ -140,8 +140,9 @@ def test_forty_nine_of_fifty_are_enough_at_two_per_cent(code: int, flagged: int)
 
 
 class Rehearsal(EmulatedDevice):
-    """The emulated device with a clock: bytes at 4 TB/s, and what a planted wait adds."""
+    """The emulated device with a clock: bytes at 4 TB/s, and what a planted wait does not hide."""
 
+    hidden = 400  # cycles
     clock = "cupti"
     peak_bandwidth = 4.8e12
 
@@ -172,20 +173,22 @@ class Rehearsal(EmulatedDevice):
     def attribute(self, number: int) -> int:
         return {13: 1_980_000}[number]
 
+    def copy_bandwidth(self) -> float:
+        return 4e12
+
     def seconds(self, launch: Launch) -> float:
         cycles = 0
         if isinstance(launch.kernel, Routine):
             launch.kernel.call()
         elif "-wait-" in launch.kernel.source:
-            cycles = int(launch.kernel.source.rpartition("-")[2])
+            cycles = max(0, int(launch.kernel.source.rpartition("-")[2]) - self.hidden)
         seconds = 60e-6 + launch.bytes / 4e12 + cycles / 1.98e9
         return seconds * float(self._noise.normal(1, 0.002))
 
 
-def test_the_program_as_it_runs_on_a_gpu(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The real workloads and plants, made small, through the command line."""
+@pytest.fixture
+def rehearsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real workloads and plants, made small."""
     small = Reduction("reduce_v7", SMALL)
     subjects = {
         "reduce_v5": Reduction("reduce_v5", SMALL),
@@ -200,6 +203,26 @@ def test_the_program_as_it_runs_on_a_gpu(
     monkeypatch.setattr(
         session, "planted", lambda plant, folder, n=SMALL: planted(plant, folder, n)
     )
+
+
+@pytest.mark.usefixtures("rehearsed")
+@pytest.mark.parametrize("slowdown", [0.01, 0.05])
+def test_a_planted_slowdown_is_one_of_time(tmp_path: Path, slowdown: float) -> None:
+    """A third of the 1 % would hide, were the wait not corrected by what it costs."""
+    gpu = Rehearsal()
+    slow = session.plan(tmp_path, 1, 1).slowed(Workbench(gpu), slowdown).prepare(gpu)
+    quick = session.V7.prepare(gpu)
+    took = np.median([gpu.seconds(slow) for _ in range(4000)])
+    assert took / np.median([gpu.seconds(quick) for _ in range(4000)]) == pytest.approx(
+        1 + slowdown, abs=4e-4
+    )
+
+
+@pytest.mark.usefixtures("rehearsed")
+def test_the_program_as_it_runs_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Through the command line."""
     monkeypatch.setattr(program, "_gpu", Rehearsal)
     path = tmp_path / "gpu" / "selftest.json"
     options = ["--trials", "5", "--sabotage-trials", "2", "--output", str(path)]
