@@ -31,7 +31,7 @@ from harness.workloads.access import Update
 from harness.workloads.reduction import Reduction
 
 CORE_CLOCK_KHZ: Final = 13  # CUDA's number of the device attribute
-CALIBRATION: Final = Budget(pairs=1024, first=1024)  # finds a median ratio to about 0.05 %
+CALIBRATION: Final = Budget(pairs=2048, first=2048)  # finds a median ratio to about 0.05 %
 CORRECTIONS: Final = 2  # the first finds the wait, the second what of it hides
 ANY: Final[Bound] = (None, None)
 SMALL: Final = 1 << 16  # elements; a sum of whole numbers is checked exactly, at any size
