@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from harness.devices import Device, Workload
 from harness.devices.emulator.ptx import parse
 from harness.models import peaks
+from harness.models.accuracy import ROUNDOFF
 from harness.strategies import VALUES
 from harness.timing import Ideal
 from harness.workloads.axpy import Axpy
 from harness.workloads.library import Gemm
-from harness.workloads.operations import EXPONENTIAL, OPERATIONS, ROUNDOFF
+from harness.workloads.operations import EXPONENTIAL, OPERATIONS
 from harness.workloads.roofline import BalancedChain, Chain, Common
 from kernels import compile_kernel
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harness.devices import Device
 from harness.devices.arguments import ArgumentError
 from harness.devices.disassembly import memory_instructions
+from harness.models.accuracy import ROUNDOFF
 from harness.models.counting import bytes_in_flight
 from harness.models.datasheet import GPU, GPUS
 from harness.strategies import Floats, floats
@@ -20,7 +21,6 @@ from harness.workloads.saxpy import BLOCK, A, Saxpy, saxpy
 SCALAR, VECTORISED = Saxpy(1), Saxpy(4)
 WARP: Final = 32
 GLOBAL_LOAD: Final = ("load", "global")
-HALF_ULP: Final = 2.0**-24
 SMALLEST: Final = 2.0**-149  # subnormal float32
 
 
@@ -166,7 +166,7 @@ def test_saxpy_rounds_once(device: Device, width: int, x: Floats, a: float, seed
     saxpy(device, scale, device.put(values), target, width)
     with np.errstate(invalid="ignore"):  # infinity times zero
         exact = np.float64(scale) * values + y.astype(np.float64)
-    np.testing.assert_allclose(device.get(target), exact, rtol=1.001 * HALF_ULP, atol=SMALLEST)
+    np.testing.assert_allclose(device.get(target), exact, rtol=1.001 * ROUNDOFF, atol=SMALLEST)
 
 
 @given(start=st.integers(0, 9), size=st.integers(4, 3000), width=st.sampled_from([1, 4]))

@@ -6,7 +6,6 @@ flight, so as many as the memory needs. In between a block takes one tile.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -15,6 +14,7 @@ import numpy as np
 
 from harness.devices import Array, Device, Launch
 from harness.devices.arguments import ArgumentError, vector_size
+from harness.models.accuracy import sum_error
 from harness.timing import Ideal
 from kernels import Kernel, kernel
 
@@ -312,20 +312,13 @@ def whole_numbers(device: Device, element: str, n: int) -> tuple[Array, int]:
 
 
 def error_bound(device: Device, n: int, element: str, shape: Shape, magnitude: float) -> float:
-    """Return the largest error of a sum of n elements whose magnitudes sum to `magnitude`.
-
-    gamma_h * sum |x_i|, gamma_h = h u / (1 - h u), for a tree of height h (Higham, Accuracy and
-    Stability of Numerical Algorithms, 2nd ed., section 4.2), as long as no partial sum overflows.
-    A float atomic on global memory flushes subnormal operands and results to zero (PTX ISA, atom).
-    Nothing for integers.
-    """
+    """Return the largest error of a sum of n elements whose magnitudes sum to so much."""
     kind = ELEMENTS[element]
     if kind.total.kind != "f":
-        return 0.0
-    product = height(device, n, element, shape) * float(np.finfo(kind.total).eps) / 2
+        return 0.0  # integers round nothing
     atomics = 0 if shape.slotted else shape.grid(n // kind.per_load, device)
-    flushed = 2 * atomics * float(np.finfo(kind.total).tiny)
-    return (product / (1 - product) if product < 1 else math.inf) * magnitude + flushed
+    additions = height(device, n, element, shape)
+    return sum_error(n, additions, magnitude, kind.total, atomics=atomics)
 
 
 def height(device: Device, n: int, element: str, shape: Shape) -> int:

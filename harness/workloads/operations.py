@@ -9,9 +9,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.models.accuracy import ROUNDOFF, gamma
+
 Exact = NDArray[np.float64]
 
-ROUNDOFF: Final = 2.0**-24  # of float32
 SECOND_ORDER: Final = 1.001  # what products of errors add to their sum, at the most
 TINY: Final = 1e-37  # what the exponential of a very negative number may be off by
 # Relative error of the kernel's exponential of a float32 from -87 to 0. Its polynomial is off by
@@ -90,8 +91,7 @@ def _layer_norm_allowed(height: int, y: Exact, x: Exact, gamma: Exact, beta: Exa
 
 
 def _sum_allowed(height: int, magnitude: Exact) -> Exact:
-    # A multiply-add rounds once; for a tree see Reduction.bound.
-    allowed: Exact = SECOND_ORDER * height * ROUNDOFF * magnitude
+    allowed: Exact = gamma(height) * magnitude  # a multiply-add rounds once
     return allowed
 
 

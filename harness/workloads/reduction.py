@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from harness.devices import Array, Device, Launch
 from harness.devices.arguments import vector_size
+from harness.models.accuracy import sum_error
 from kernels import Kernel, kernel
 
 SOURCE: Final = "reduce_ladder"
 CHUNK: Final = 1 << 30  # elements a launch: int i plus the grid stride stays below 2^31
 THREADS_PER_SM: Final = 2048
-UNIT_ROUNDOFF: Final = 2.0**-24  # of float32
-SMALLEST_NORMAL: Final = 2.0**-126
 
 
 @dataclass(frozen=True)
@@ -146,17 +145,9 @@ class Reduction:
         return Launch(self.kernel, grid, self.block, (x, out, loads), 4 * self.n, check)
 
     def bound(self, magnitude: float, size: int, device: Device) -> float:
-        """Return the largest error of a sum of `size` floats whose magnitudes sum to `magnitude`.
-
-        For a summation tree of height h it is gamma_h * sum |x_i|, gamma_h = h u / (1 - h u)
-        (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2). For a chain
-        it is (n - 1) u * sum |x_i|, however large (Rump, BIT 52, 2012). A float atomic on global
-        memory flushes subnormal operands and results to zero (PTX ISA, atom).
-        """
+        """Return the largest error of a sum of `size` floats whose magnitudes sum to so much."""
         atomics, height = self.additions(size, device)
-        product = height * UNIT_ROUNDOFF
-        relative = product if product > 0.5 else product / (1 - product)
-        return relative * magnitude + 2 * atomics * SMALLEST_NORMAL
+        return sum_error(size, height, magnitude, atomics=atomics)
 
     def additions(self, size: int, device: Device) -> tuple[int, int]:
         """Return the atomics of a sum, and the most additions any element goes through."""

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from harness.devices import Device, Launch, TimedDevice
 from harness.models import peaks
-from harness.workloads.operations import OPERATIONS, ROUNDOFF, A, B, Exact, Operation
+from harness.models.accuracy import ROUNDOFF
+from harness.workloads.operations import OPERATIONS, A, B, Exact, Operation
 from kernels import Kernel, kernel
 
 Values = NDArray[np.float32]
