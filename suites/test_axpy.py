@@ -26,10 +26,8 @@ def asked(counters: Any, n: int) -> list[float]:
 
 
 def counted(emulator: Any, name: str, n: int = 1024) -> Any:
-    """Run a checked axpy of n elements and return its counters."""
-    launch = Axpy(name, n).prepare(emulator)
-    launch.check()
-    return emulator.count(lambda: launch.on(emulator))
+    """Return the counters of an axpy of n elements."""
+    return emulator.count_checked(Axpy(name, n))
 
 
 @pytest.mark.claim(

@@ -74,10 +74,8 @@ def test_two_words_of_one_bank_cannot_be_read_together(claim: Any, emulator: Any
 
 
 def wavefronts_per_request(emulator: Any, reads: StridedReads) -> float:
-    """Passes of the banks for one warp's load, on average; the sums are checked."""
-    launch = reads.prepare(emulator)
-    launch.check()
-    loads = emulator.count(lambda: launch.on(emulator)).traffic("ld", "shared")
+    """Passes of the banks for one warp's load, on average."""
+    loads = emulator.count_checked(reads).traffic("ld", "shared")
     return float(loads.wavefronts / loads.requests)
 
 
@@ -137,10 +135,8 @@ def test_time_is_the_greatest_common_divisor_of_stride_and_banks(claim: Any, emu
 
 
 def extra_wavefronts(emulator: Any, transpose: Transpose) -> int:
-    """Wavefronts beyond one a request, loads and stores; the result is checked."""
-    launch = transpose.prepare(emulator)
-    launch.check()
-    counters = emulator.count(lambda: launch.on(emulator))
+    """Wavefronts beyond one a request, loads and stores."""
+    counters = emulator.count_checked(transpose)
     traffic = [counters.traffic(opcode, "shared") for opcode in ("ld", "st")]
     return sum(each.wavefronts - each.requests for each in traffic)
 
@@ -196,8 +192,7 @@ def test_every_strided_read_is_one_request(
     emulator: Any, stride: int, width: int, trips: int
 ) -> None:
     """16 of a trip and warp; wavefronts per request say nothing of how many there are."""
-    launch = StridedReads(stride, width, trips, block=64, blocks=1).prepare(emulator)
-    counters = emulator.count(lambda: launch.on(emulator))
+    counters = emulator.count_checked(StridedReads(stride, width, trips, block=64, blocks=1))
     assert counters.traffic("ld", "shared").requests == READS * trips * 2
 
 
@@ -205,8 +200,7 @@ def test_every_strided_read_is_one_request(
 def test_a_tile_crosses_each_memory_once_either_way(emulator: Any, pad: int, side: int) -> None:
     """32 requests a tile in and out of shared memory, and 32 of four sectors in global memory."""
     transpose = Transpose(pad, n=side * TILE)
-    launch = transpose.prepare(emulator)
-    counters = emulator.count(lambda: launch.on(emulator))
+    counters = emulator.count_checked(transpose)
     for opcode in ("ld", "st"):
         assert counters.traffic(opcode, "shared").requests == TILE * transpose.tiles
         rows = counters.traffic(opcode, "global")

@@ -16,10 +16,8 @@ FIELDS: Final = 2  # of a record, u and y[0]
 
 
 def traffic(emulator: Any, workload: Update | Copy, opcode: str = "ld") -> Any:
-    """Run a workload, checked, and return what it asked of global memory."""
-    launch = workload.prepare(emulator)
-    launch.check()
-    return emulator.count(lambda: launch.on(emulator)).traffic(opcode, "global")
+    """What a workload asks of global memory."""
+    return emulator.count_checked(workload).traffic(opcode, "global")
 
 
 def sectors_per_request(emulator: Any, workload: Update | Copy) -> float:

@@ -203,9 +203,7 @@ def test_a_read_asks_for_every_sector_once(
 def test_a_chase_takes_one_load_a_step(emulator: Any, lines: int, laps: int) -> None:
     """And no other."""
     chase = Chase(lines, laps, places=64)
-    launch = chase.prepare(emulator)
-    counters = emulator.count(lambda: launch.on(emulator))
-    assert counters.traffic("ld", "global").requests == chase.steps
+    assert emulator.count_checked(chase).traffic("ld", "global").requests == chase.steps
 
 
 @given(lines=st.integers(2, 40), laps=st.integers(1, 3))

@@ -83,9 +83,7 @@ def test_every_rung_loads_each_sector_once_at_any_n(emulator: Any, variant: Redu
 @given(blocks=st.integers(1, 5000))
 def test_an_atomic_alone_is_one_a_block_on_one_address(emulator: Any, blocks: int) -> None:
     """And nothing else: no load, no store, no barrier."""
-    launch = AtomicAlone(blocks).prepare(emulator)
-    launch.check()
-    counters = emulator.count(lambda: launch.on(emulator))
+    counters = emulator.count_checked(AtomicAlone(blocks))
     assert list(counters.atomics.values()) == [blocks]
     assert {(each.opcode, each.space) for each in counters.accesses} == {("atom", "global")}
     assert counters.issued("bar") == 0

@@ -45,16 +45,9 @@ SPELLED_OUT: Final = {"softmax": 18 - 1}
 CACHED: Final = {"gemv": 4, "layer_norm": 8}
 
 
-def executed(emulator: Any, workload: Workload) -> Any:
-    """Run a workload, checked, and return its counters."""
-    launch = workload.prepare(emulator)
-    launch.check()
-    return emulator.count(lambda: launch.on(emulator))
-
-
 def counted(emulator: Any, workload: Workload) -> tuple[int, int]:
-    """Run a workload, checked, and return its fp32 FLOP and the bytes it asks for."""
-    counters = executed(emulator, workload)
+    """The fp32 FLOP of a workload and the bytes it asks for."""
+    counters = emulator.count_checked(workload)
     floats = {name: n for name, n in counters.opcodes.items() if name.endswith(".f32")}
     flop = sum(32 * ARITHMETIC.get(name.split(".")[0], 0) * n for name, n in floats.items())
     return flop, sum(int(counters.traffic(opcode, "global").bytes) for opcode in ("ld", "st"))
@@ -62,7 +55,7 @@ def counted(emulator: Any, workload: Workload) -> tuple[int, int]:
 
 def fused(emulator: Any, length: int, n: int = 1024) -> float:
     """Fused multiply-adds an element: two FLOP of one instruction, which the peak counts on."""
-    return float(executed(emulator, Chain(length, n)).opcodes["fma.rn.f32"] * 32 / n)
+    return float(emulator.count_checked(Chain(length, n)).opcodes["fma.rn.f32"] * 32 / n)
 
 
 @pytest.mark.claim(

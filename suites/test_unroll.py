@@ -215,8 +215,7 @@ def test_each_element_is_three_loads_and_a_store(
     emulator: Any, form: str, turns: int, blocks: int
 ) -> None:
     """As often as the source says: no form saves a request or makes one more."""
-    launch = MultiplyAdd(form, turns, blocks=blocks).prepare(emulator)
-    counters = emulator.count(lambda: launch.on(emulator))
+    counters = emulator.count_checked(MultiplyAdd(form, turns, blocks=blocks))
     warps = ELEMENTS[form] * turns * blocks * BLOCK // 32
     found = [counters.traffic(opcode, "global").requests for opcode in ("ld", "st")]
     assert [*found, counters.issued("fma")] == [3 * warps, warps, warps]

@@ -25,10 +25,8 @@ SMALLEST: Final = 2.0**-149  # subnormal float32
 
 
 def loads(emulator: Any, workload: Saxpy) -> Any:
-    """Run a saxpy, checked, and return the traffic of its global loads."""
-    launch = workload.prepare(emulator)
-    launch.check()
-    return emulator.count(lambda: launch.on(emulator)).traffic("ld", "global")
+    """The traffic of a saxpy's global loads."""
+    return emulator.count_checked(workload).traffic("ld", "global")
 
 
 @pytest.mark.claim(
@@ -151,8 +149,7 @@ def test_both_saxpys_are_timed(bench: Any, workload: Saxpy) -> None:
 def test_every_element_is_stored_once(emulator: Any, width: int, warps: int) -> None:
     """Of y: n / 32 requests by float, n / 128 by float4; n / 8 sectors either way."""
     n = 4 * WARP * warps
-    launch = Saxpy(width, n).prepare(emulator)
-    stores = emulator.count(lambda: launch.on(emulator)).traffic("st", "global")
+    stores = emulator.count_checked(Saxpy(width, n)).traffic("st", "global")
     assert (stores.requests, stores.sectors) == (n // (WARP * width), n // 8)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from harness.devices import Array
+from harness.devices import Array, Workload
 from harness.devices.arguments import pack
 from harness.devices.emulator.counters import Counters, Counting
 from harness.devices.emulator.hazards import RaceDetector
@@ -134,6 +134,12 @@ class EmulatedDevice:
         finally:
             self._counters = outer
         return counters
+
+    def count_checked(self, workload: Workload) -> Counters:
+        """Prove the result of a workload right, then return the counters of one launch of it."""
+        launch = workload.prepare(self)
+        launch.check()
+        return self.count(lambda: launch.on(self))
 
     def launch(
         self, kernel: Kernel, grid: int, block: int, *arguments: Any, shared: int = 0

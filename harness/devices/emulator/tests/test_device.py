@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from harness.devices import Device, Launch
 from harness.devices.arguments import ArgumentError
 from harness.devices.emulator import Counters, EmulatedDevice, Fault, Unsupported
 from harness.devices.emulator.tests.ptx_text import architectures
+from harness.workloads.atomics import AtomicAlone
 from kernels import Kernel, kernel
 
 SOURCE = """
@@ -248,3 +251,23 @@ def test_wrong_arguments_are_refused_by_name(cuda: Callable[[str], Kernel]) -> N
         device.launch(cuda("scale"), 1, 32, x, x, 2.0, 4)
     with pytest.raises(ArgumentError, match=r"scale takes .* got 3 arguments"):
         device.launch(cuda("scale"), 1, 32, x, x, np.float32(2))
+
+
+class Wrong:
+    """One block's atomic, whose result a check finds wrong."""
+
+    name = "wrong"
+
+    def prepare(self, device: Device) -> Launch:
+        def check() -> None:
+            raise AssertionError("the result is wrong")
+
+        return replace(AtomicAlone(1).prepare(device), check=check)
+
+
+def test_a_workload_is_counted_once_it_is_right() -> None:
+    """What its check launches is not counted; of a wrong one nothing is."""
+    counters = EmulatedDevice().count_checked(AtomicAlone(5))
+    assert list(counters.atomics.values()) == [5]
+    with pytest.raises(AssertionError, match="the result is wrong"):
+        EmulatedDevice().count_checked(Wrong())
