@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from harness.devices.emulator.ptx import parse
 from harness.strategies import sizes
 from harness.workloads.atomics import AtomicAlone
-from harness.workloads.reduction import RUNGS, Reduction, reduce_sum
+from harness.workloads.reduction import RUNGS, Reduction, count_sum
 from kernels import Kernel, compile_kernel
 
 WARP: Final = 32
@@ -34,12 +33,6 @@ VARIANTS: Final = (*map(Reduction, RUNGS), *STORING, *OTHERS)
 def short(reduction: Reduction) -> str:
     """A rung and its defines: reduce_v2-mask-store."""
     return "-".join((reduction.rung, *reduction.defines)).lower()
-
-
-def counted(emulator: Any, reduction: Reduction, n: int) -> Any:
-    """Sum n ones and return the counters."""
-    x = emulator.put(np.ones(n, np.float32))
-    return emulator.count(lambda: reduce_sum(emulator, reduction, x))
 
 
 def asked(n: int, width: int) -> tuple[int, int]:
@@ -70,7 +63,7 @@ def test_every_rung_loads_each_sector_once_at_any_n(emulator: Any, variant: Redu
     def as_often_as_the_formula_says(n: int, blocks: int | None) -> None:
         rung = replace(variant, blocks=blocks)
         n -= n % WARP if "INT_STRIDE" in rung.defines else 0
-        counters = counted(emulator, rung, n)
+        counters = count_sum(emulator, rung, n)
         loads, stores = (counters.traffic(opcode, "global") for opcode in ("ld", "st"))
         assert (loads.requests, loads.sectors) == asked(n, RUNGS[rung.rung].width)
         atomics = added(emulator, rung, n)

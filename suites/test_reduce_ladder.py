@@ -10,10 +10,10 @@ from __future__ import annotations
 import io
 import math
 from decimal import Decimal
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final
 
-import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
@@ -22,13 +22,14 @@ from harness.devices.disassembly import DisassemblerMissing
 from harness.models.counting import bytes_in_flight
 from harness.profiles import stored
 from harness.workloads.atomics import AtomicAlone
-from harness.workloads.reduction import Reduction, reduce_sum
+from harness.workloads.reduction import Reduction, count_sum
 from kernels import compile_kernel
 
 N: Final = 1 << 26  # elements of the published times
 BLOCK: Final = 256
 ROUNDS: Final = int(math.log2(BLOCK))
 ELEMENTS: Final = 1 << 16  # counted per element, so any size will do
+counted: Final = partial(count_sum, n=ELEMENTS)
 
 V1, V2, V3, V4, V5, V6, V7 = (Reduction(f"reduce_v{rung}") for rung in range(1, 8))
 V5_FLOAT4 = Reduction("reduce_v5_float4")
@@ -43,12 +44,6 @@ V3_WIDE, V4_WIDE = (Reduction(f"reduce_v{rung}", block=512) for rung in (3, 4))
 ATOMICS = AtomicAlone()
 
 
-def counted(emulator: Any, reduction: Reduction, n: int = ELEMENTS) -> Any:
-    """Run a rung on n elements and return its counters."""
-    x = emulator.put(np.ones(n, np.float32))
-    return emulator.count(lambda: reduce_sum(emulator, reduction, x))
-
-
 def atomics(emulator: Any, *rungs: Reduction) -> list[int]:
     """Atomics of each rung on n = 2^16 elements."""
     return [sum(counted(emulator, rung).atomics.values()) for rung in rungs]
@@ -56,15 +51,14 @@ def atomics(emulator: Any, *rungs: Reduction) -> list[int]:
 
 def per_warp(emulator: Any, reduction: Reduction, opcode: str) -> float:
     """PTX instructions of one opcode per warp that the elements fill."""
-    return float(counted(emulator, reduction).issued(opcode) / (ELEMENTS / 32))
+    return counted(emulator, reduction).issued(opcode) / (ELEMENTS / 32)
 
 
 def degrees(emulator: Any, reduction: Reduction) -> list[int]:
     """Wavefronts of the worst request in each round of one block's tree."""
-    accesses = counted(emulator, reduction, BLOCK).accesses
-    loads = [a.traffic.degree for a in accesses if (a.opcode, a.space) == ("ld", "shared")]
-    first_of_two_operands = loads[0 : 2 * ROUNDS : 2]
-    return first_of_two_operands
+    first_of_two_operands = slice(0, 2 * ROUNDS, 2)
+    counters = counted(emulator, reduction, n=BLOCK)
+    return counters.degrees("ld", "shared")[first_of_two_operands]
 
 
 @pytest.mark.claim(
@@ -257,7 +251,7 @@ def test_v5_needs_one_atomic_a_resident_block(claim: Any, emulator: Any) -> None
     """The grid is 8 blocks an SM, whatever n is."""
     n, resident = 1 << 20, 8 * emulator.multiprocessors
     for rung, expected in ((V4, n // BLOCK), (V5, resident)):
-        found = sum(counted(emulator, rung, n).atomics.values())
+        found = sum(counted(emulator, rung, n=n).atomics.values())
         claim.counted(f"atomics of {rung.rung}, n = 2^20", found, expected)
     claim.timed("V4 / V5", V4, V5, at_least=2)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices import Device
-from harness.workloads.reduction import Reduction, reduce_sum
+from harness.workloads.reduction import Reduction, count_sum
 from kernels import kernel
 
 WARP: Final = 32
@@ -114,15 +114,9 @@ def test_each_shuffle_reads_the_lane_that_its_definition_names(claim: Any, emula
         claim.counted(f"{what}, width 8: lanes 0-7 receive from", received, expected)
 
 
-def counted(emulator: Any, reduction: Reduction, n: int) -> Any:
-    """Sum n ones and return the counters."""
-    ones = emulator.put(np.ones(n, np.float32))
-    return emulator.count(lambda: reduce_sum(emulator, reduction, ones))
-
-
 def exchange(emulator: Any, rung: str, block: int, blocks: int, n: int) -> dict[str, float]:
     """What the adding inside a block takes: requests and shuffles a block, barriers a warp."""
-    counters = counted(emulator, Reduction(rung, block=block, blocks=blocks), n)
+    counters = count_sum(emulator, Reduction(rung, block=block, blocks=blocks), n)
     return {
         "loads": counters.traffic("ld", "shared").requests / blocks,
         "stores": counters.traffic("st", "shared").requests / blocks,
@@ -181,7 +175,7 @@ def test_five_rounds_of_shuffles_replace_five_of_shared_memory(claim: Any, emula
 
 def by_instruction(emulator: Any, reduction: Reduction, n: int) -> list[int]:
     """Shuffles that xor, shuffles that count down, and all shuffles."""
-    counters = counted(emulator, reduction, n)
+    counters = count_sum(emulator, reduction, n)
     modes = [counters.opcodes[f"shfl.sync.{mode}.b32"] for mode in ("bfly", "down")]
     return [*modes, counters.issued("shfl")]
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from harness.devices import Array, Device, Launch
 from harness.devices.arguments import vector_size
+from harness.devices.emulator import Counters, EmulatedDevice
 from harness.models.accuracy import sum_error
 from kernels import Kernel, kernel
 
@@ -203,6 +204,12 @@ def reduce_sum(device: Device, reduction: Reduction, x: Array) -> float:
         return math.fsum([*partials, float(device.get(out)[0])])
     except ValueError:  # infinities of both signs
         return math.nan
+
+
+def count_sum(emulator: EmulatedDevice, reduction: Reduction, n: int) -> Counters:
+    """Return the counters of a sum of n ones."""
+    ones = emulator.put(np.ones(n, np.float32))
+    return emulator.count(lambda: reduce_sum(emulator, reduction, ones))
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -84,6 +83,10 @@ class Counters:
         """Sum the accesses of one opcode ("ld", "st", "atom") and space ("global", "shared")."""
         chosen = (a.traffic for a in self.accesses if (a.opcode, a.space) == (opcode, space))
         return sum(chosen, Traffic())
+
+    def degrees(self, opcode: str, space: str) -> list[int]:
+        """Return the worst bank conflict of each executed instruction, in order."""
+        return [a.traffic.degree for a in self.accesses if (a.opcode, a.space) == (opcode, space)]
 
     def issued(self, opcode: str) -> int:
         """Return the warp instructions of an opcode: issued("bar") are barrier arrivals by warp."""
@@ -177,8 +180,3 @@ def distinct(
         key = np.sort(key)
     key = key[np.concatenate(([True], key[1:] != key[:-1]))[: len(key)]]
     return key >> 40, key & (1 << 40) - 1
-
-
-def degrees(accesses: Iterable[Access], opcode: str, space: str = "shared") -> list[int]:
-    """Return the worst bank conflict of each executed instruction, in order."""
-    return [a.traffic.degree for a in accesses if (a.opcode, a.space) == (opcode, space)]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices.emulator import Counters, EmulatedDevice
-from harness.devices.emulator.counters import degrees, wavefronts_per_request
+from harness.devices.emulator.counters import wavefronts_per_request
 from harness.devices.emulator.tests.ptx_text import pointer, program
 
 # By bytes a lane: the type of an access, and what it moves.
@@ -141,7 +141,7 @@ def test_words_at_a_stride_take_the_common_divisor_with_32(stride: int, grid: in
     outside = ".shared .align 16 .b8 words[8192];"
     counters = count(access, [], grid, 32, outside)
     degree = gcd(stride, 32) if stride else 1
-    assert degrees(counters.accesses, "ld") == [degree]
+    assert counters.degrees("ld", "shared") == [degree]
     assert counters.traffic("ld", "shared").wavefronts == grid * degree
 
 
