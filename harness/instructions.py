@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from harness.baselines import ROOT
 from harness.devices.disassembly import DisassemblerMissing, SassError
 from harness.devices.emulator import EmulatedDevice
-from harness.devices.emulator.sass.cubin import digest
+from harness.devices.emulator.sass import cubin
 from harness.draws import PARTING, Draw, Zeros, launches
 from kernels import compile_kernel, kernel
 
@@ -155,7 +156,8 @@ def count(launch: Draw, architecture: str) -> int:
 
 def code(launch: Draw, architecture: str) -> str:
     """Return the SHA-256 of the machine code that is compiled here."""
-    return digest(compile_kernel(launch.kernel, architecture).cubin, launch.kernel.name)
+    compiled = compile_kernel(launch.kernel, architecture)
+    return sha256(cubin.code(compiled.cubin, launch.kernel.name)).hexdigest()
 
 
 def stored(root: Path = ROOT) -> list[Record]:

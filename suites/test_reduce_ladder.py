@@ -7,7 +7,6 @@ conflicts and reaching the limit of the memory.
 
 from __future__ import annotations
 
-import io
 import math
 from decimal import Decimal
 from functools import partial
@@ -15,10 +14,10 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
-from elftools.elf.elffile import ELFFile
 
 from harness import baselines
 from harness.devices.disassembly import DisassemblerMissing
+from harness.devices.emulator.sass import cubin
 from harness.models.counting import bytes_in_flight
 from harness.profiles import stored
 from harness.workloads.atomics import AtomicAlone
@@ -99,9 +98,7 @@ def divides(claim: Any, emulator: Any) -> bool:
 
 def machine_code(reduction: Reduction, architecture: str) -> int:
     """Bytes of a rung's machine code."""
-    elf = ELFFile(io.BytesIO(compile_kernel(reduction.kernel, architecture).cubin))
-    name = f".text.{reduction.rung}"
-    return next(int(each.data_size) for each in elf.iter_sections() if each.name == name)
+    return len(cubin.code(compile_kernel(reduction.kernel, architecture).cubin, reduction.rung))
 
 
 # By whether V2 divides: what V3 and a mask gain over it. Where it does not, V3 issues 7 % more than

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import struct
 from collections.abc import Sequence
@@ -114,8 +113,8 @@ def _functions(file: Any, kernel: str) -> dict[str, int]:
     }
 
 
-def digest(cubin: bytes, kernel: str) -> str:
-    """Return the SHA-256 of a kernel's machine code.
+def code(cubin: bytes, kernel: str) -> bytes:
+    """Return a kernel's machine code.
 
     Raises
     ------
@@ -124,6 +123,6 @@ def digest(cubin: bytes, kernel: str) -> str:
     """
     try:
         section: Any = ELFFile(io.BytesIO(cubin)).get_section_by_name(f".text.{kernel}")
-        return hashlib.sha256(section.data()).hexdigest()
+        return bytes(section.data())
     except (ELFError, AttributeError) as error:
         raise SassError(f"this cubin of {len(cubin)} bytes has no {kernel}: {error!r}") from error

@@ -72,7 +72,7 @@ def test_a_cubin_without_the_kernel_is_refused() -> None:
         with pytest.raises(SassError, match="bytes has no f"):
             cubin.read(broken, "f", "sm_90")
         with pytest.raises(SassError, match="bytes has no f"):
-            cubin.digest(broken, "f")
+            cubin.code(broken, "f")
 
 
 def test_the_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
