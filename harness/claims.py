@@ -32,14 +32,17 @@ class Verdict(StrEnum):
 class Statement:
     """A claim as its mark states it: id, sentence, published figure, expected verdict by GPU.
 
-    `finding` is what the test's name says of it.
+    `ours` is one that the seminar does not make. `finding` is what the test's name says of it,
+    `why` what its docstring does, a line a paragraph.
     """
 
     id: str
     says: str
     published: str | None = None
     expects: Mapping[str, Verdict] = field(default_factory=lambda: {"default": Verdict.HOLDS})
+    ours: bool = False
     finding: str = ""
+    why: str = ""
 
     @property
     def section(self) -> str:
@@ -52,7 +55,12 @@ class Statement:
 
 
 def statement(
-    id: str, says: str, *, published: str | None = None, expects: str | Mapping[str, str] = "holds"
+    id: str,
+    says: str,
+    *,
+    published: str | None = None,
+    expects: str | Mapping[str, str] = "holds",
+    ours: bool = False,
 ) -> Statement:
     """Read the arguments of a `claim` mark.
 
@@ -74,7 +82,8 @@ def statement(
             raise ValueError(
                 f"claim {id} expects {verdict!r} on {device}: say 'holds' or 'refuted'"
             )
-    return Statement(id, says, published, {gpu: Verdict(name) for gpu, name in table.items()})
+    expected = {gpu: Verdict(name) for gpu, name in table.items()}
+    return Statement(id, says, published, expected, ours)
 
 
 @cache
@@ -102,6 +111,15 @@ def sentence(test: str) -> str:
     """
     words = re.sub(r"\bv(?=\d)", "V", test.removeprefix("test_").replace("_", " "))
     return words[:1].upper() + words[1:]
+
+
+def paragraphs(docstring: str) -> str:
+    r"""Return a docstring with one line a paragraph.
+
+    >>> paragraphs("One.\n\n    Two,\n    and more.\n    ")
+    'One.\nTwo, and more.'
+    """
+    return "\n".join(" ".join(each.split()) for each in docstring.split("\n\n"))
 
 
 def verdict(evidence: Iterable[Evidence], expected: Verdict) -> Verdict:

@@ -59,9 +59,11 @@ def entry(
         "id": stated.id,
         "section": stated.section,
         "says": stated.says,
+        "ours": stated.ours,
         "published": stated.published,
         "verdict": str(verdict),
         "finding": stated.finding,
+        "why": stated.why,
         "evidence": [evidence.as_json() for evidence in claim.evidence] if claim else [],
     }
     return row | ({"note": sentences(notes)} if notes else {})

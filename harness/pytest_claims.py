@@ -15,7 +15,7 @@ import pytest
 
 from harness import report
 from harness.baselines import Baseline, BaselineError
-from harness.claims import Claim, Statement, sentence, statement
+from harness.claims import Claim, Statement, paragraphs, sentence, statement
 from harness.devices import Device
 from harness.devices.cuda import DeadContext
 from harness.ledger import entry, merged, part, stated
@@ -69,7 +69,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 f"claim {found.id} is stated twice: by {tests[found.id]} and by {test}"
             )
         name = getattr(item, "originalname", item.name)
-        item.stash[STATEMENT] = replace(found, finding=sentence(name))
+        why = paragraphs(getattr(item, "obj", None).__doc__ or "")
+        item.stash[STATEMENT] = replace(found, finding=sentence(name), why=why)
         item.extra_keyword_matches.add(found.id)
 
 

@@ -141,7 +141,9 @@ def extra_wavefronts(emulator: Any, transpose: Transpose) -> int:
     return sum(each.wavefronts - each.requests for each in traffic)
 
 
-@pytest.mark.claim("banks.padding", "a tile with a 33rd column has no conflict and is faster")
+@pytest.mark.claim(
+    "banks.padding", "a tile with a 33rd column has no conflict and is faster", ours=True
+)
 def test_a_padded_tile_is_read_by_columns_without_conflict(claim: Any, emulator: Any) -> None:
     """A column's words are a row length apart: gcd(row length, 32) wavefronts for each of 32 reads.
 

@@ -115,7 +115,9 @@ def left_by_the_launcher(device: Device, n: int) -> int:
     return int(np.count_nonzero(device.get(y) == 1))
 
 
-@pytest.mark.claim("vector.tail", "the published saxpy computes all n elements", expects="refuted")
+@pytest.mark.claim(
+    "vector.tail", "the published saxpy computes all n elements", expects="refuted", ours=True
+)
 def test_the_published_saxpy_leaves_the_last_elements(claim: Any, emulator: Any) -> None:
     """The quotient n / 4 rounds down: the last n % 4 elements stay as they were, without a word.
 

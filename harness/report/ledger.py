@@ -80,8 +80,7 @@ def instead(row: Row) -> str:
 
 def says(row: Row) -> str:
     """Return the sentence of a claim, and that it is ours if the seminar does not make it."""
-    ours = row["section"] == "beyond" or row["id"] == "reduce.v1-accuracy"
-    return f"{row['says']} (ours)" if ours else str(row["says"])
+    return f"{row['says']} (ours)" if row["ours"] else str(row["says"])
 
 
 def label(evidence: Row) -> str:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from harness.report.ledger import LEGEND, Ledger, Row, finding, instead, label, place, ranked, says
+from typing import Final
 
-HEAD = ["verdict", "claim", "what it says", "published", "evidence"]
+from harness.report.ledger import (
+    LEGEND,
+    Ledger,
+    Row,
+    finding,
+    instead,
+    label,
+    origin,
+    place,
+    ranked,
+    says,
+)
+
+HEAD = ["verdict", "claim", "what it says, and why", "published", "evidence"]
+SHOWN: Final = 12  # pieces of evidence of one claim
 
 
 def markdown(ledger: Ledger) -> str:
     """Return build/claims.md: totals, what the kinds of evidence mean, then one table a section."""
     totals = ", ".join(f"{count} {verdict}" for verdict, count in ledger.totals().items())
-    lines = [f"# Claims on {cell(ledger.device['name'])}", "", totals, ""]
+    where = origin(ledger) or f"run on {ledger.device['name']}"
+    lines = ["# Claims", "", cell(where), "", totals, ""]
     lines += [cell(ledger.partial), ""] if ledger.partial else []
     lines += [*(f"- **{kind}**: {means}" for kind, means in LEGEND.items()), ""]
     for section, rows in ledger.sections().items():
@@ -22,9 +37,12 @@ def markdown(ledger: Ledger) -> str:
 
 def _cells(row: Row) -> list[str]:
     found = [cell(_found(each)) for each in ranked(row["evidence"])]
+    if more := len(found[SHOWN:]):
+        found[SHOWN:] = [f"and {more} more in report.html"]
     found += [cell(row["note"])] if row.get("note") else []
     sentence = cell(says(row))
     sentence += f"<br>*instead:* {cell(instead(row))}" if instead(row) else ""
+    sentence += f"<br>*why:* {cell(row['why'])}" if row["why"] else ""
     return [
         row["verdict"],
         f"`{row['id']}`",

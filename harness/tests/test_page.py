@@ -50,14 +50,21 @@ def test_the_page_is_self_contained_and_escaped() -> None:
 def test_every_line_of_a_closed_card_says_where_it_is_from() -> None:
     """A recorded time must not be taken for a measurement of this run."""
     text = page(LEDGER)
-    lines = [line for line in text.splitlines() if 'class="brief"><b>' in line]
-    lines = [line for line in lines if "<b>instead" not in line]
+    lines = [line for line in text.splitlines() if 'class="brief found"><b>' in line]
     assert len(lines) == 5
     for line in lines:
         assert re.search(rf"<b>({'|'.join(LEGEND)})</b> .*(<small>on |not measured)", line), line
     (recorded,) = [line for line in lines if "V2 / V3" in line and "2026-12-01" in line]
-    assert recorded.strip().startswith('<span class="brief"><b>recorded</b> V2 / V3 = 1.542')
+    assert recorded.strip().startswith('<span class="brief found"><b>recorded</b> V2 / V3 = 1.542')
     assert recorded.endswith("<small>on NVIDIA H200, 2026-12-01</small></span>")
+
+
+def test_a_closed_card_says_why_in_short_and_an_open_one_at_length() -> None:
+    """A verdict without its reason is half of what a claim's test knows."""
+    summary, _, evidence = page(LEDGER).partition("</summary>")
+    assert '<span class="why">In short.</span>' in summary
+    assert "At length." not in summary
+    assert '<p class="why">At length.</p>' in evidence.partition("</article>")[0]
 
 
 def test_the_title_says_where_counts_and_times_are_from() -> None:

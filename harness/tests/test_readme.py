@@ -69,7 +69,9 @@ def test_a_record_is_told_by_what_it_holds() -> None:
     assert line == f"- a GPU: 2 of 3 launches drawn at random; {NONE_PARTED}\n"
 
 
-CLAIM: Final[dict[str, Any]] = {"id": "a.b", "section": "a", "says": "says", "published": None}
+CLAIM: Final[dict[str, Any]] = {
+    **{"id": "a.b", "section": "a", "says": "says", "ours": False, "published": None, "why": ""},
+}
 FACTS: Final[dict[str, Any]] = {
     "kind": "counted",
     "device": "sm_90",
@@ -109,10 +111,10 @@ def test_what_is_not_recorded_has_no_source_and_what_is_ours_says_so() -> None:
     known |= {"value": 2.0, "interval": [1.9, 2.1], "bound": [1.1, None]}
     unknown = known | {"device": "no recording", "value": None, "interval": None}
     theirs = CLAIM | {"verdict": "undecided", "finding": "", "evidence": [unknown]}
-    ours = theirs | {"id": "beyond.b", "section": "beyond", "evidence": [known]}
+    ours = theirs | {"id": "a.c", "ours": True, "evidence": [known]}
     table = readme.summary(Ledger({}, [theirs, ours]))
     assert "| `a.b` | says |" in table
-    assert "| `beyond.b` | says (ours) |" in table
+    assert "| `a.c` | says (ours) |" in table
     assert table.endswith("\n\nTimes recorded on a GPU, a day.\n")
     assert "Times" not in readme.summary(Ledger({}, [theirs]))
 

@@ -15,7 +15,7 @@ from harness.evidence import Evidence
 from harness.ledger import merged
 from harness.report import Ledger, show
 from harness.report.ledger import finding, source
-from harness.report.markdown import markdown
+from harness.report.markdown import SHOWN, markdown
 from harness.report.page import page
 from harness.spelling import duration
 
@@ -31,8 +31,13 @@ def evidence(kind: str, what: str, value: Any, bound: Any, **changed: Any) -> di
 
 def row(id: str, verdict: str, *pieces: dict[str, Any], **changed: Any) -> dict[str, Any]:
     """Return one claim as in build/claims.json."""
-    claim = {"id": id, "section": id.partition(".")[0], "says": "a | b <c> & d", "published": "8x"}
-    claim["finding"] = f"What is right of {id}"
+    claim: dict[str, Any] = {
+        "id": id,
+        "section": id.partition(".")[0],
+        "says": "a | b <c> & d",
+        "published": "8x",
+    }
+    claim |= {"ours": False, "finding": f"What is right of {id}", "why": "In short.\nAt length."}
     return claim | {"verdict": verdict, "evidence": list(pieces)} | changed
 
 
@@ -124,10 +129,20 @@ def test_claims_json_is_schema_1() -> None:
     assert document["schema"] == 1
     assert document["device"]["name"] == "NVIDIA H200"
     claim = document["claims"][0]
-    keys = ["id", "section", "says", "published", "verdict", "finding", "evidence"]
+    keys = ["id", "section", "says", "ours", "published", "verdict", "finding", "why", "evidence"]
     assert sorted(claim) == sorted(keys)
     keys = ["kind", "device", "clock", "what", "value", "bound", "interval"]
     assert all(list(each) == keys for each in claim["evidence"])
+
+
+def test_markdown_says_why_and_shows_so_much_evidence() -> None:
+    """A cell of sixty ratios hides the first of them; the page has them all."""
+    many = row("beyond.every-size", "holds", *[EFFECT] * (SHOWN + 2))
+    text = markdown(Ledger({"name": "NVIDIA H200"}, [many]))
+    assert "<br>*why:* In short. At length. |" in text
+    assert text.count("V2 / V3") == SHOWN
+    assert "<br>and 2 more in report.html |" in text
+    assert "# Claims\n\ntimes on NVIDIA H200 (cupti)\n" in text
 
 
 def test_markdown_cells_hold_their_text() -> None:
