@@ -15,6 +15,7 @@
 //
 //   MASK          V2: tid & (step - 1) in place of tid % step
 //   STORE         V2-V4: a plain store per block in place of the atomic
+//   SPREAD        V2-V4, atomic_alone: each block's atomic adds into a cache line of its own, not all into one float
 //   INT_STRIDE    V6: a signed grid stride, which the compiler may unroll
 //   SHUFFLE_DOWN  V6, V7: __shfl_down_sync in place of __shfl_xor_sync
 
@@ -26,6 +27,8 @@
 
 #ifdef STORE
 #define PUBLISH(out, sum) ((out)[blockIdx.x] = (sum))
+#elif defined(SPREAD)
+#define PUBLISH(out, sum) atomicAdd((out) + 32 * blockIdx.x, sum)
 #else
 #define PUBLISH(out, sum) atomicAdd(out, sum)
 #endif
@@ -210,5 +213,5 @@ extern "C" __global__ void reduce_v7(const float4* __restrict__ x4, float* out, 
 // What is left of reduce_v4 without its loads, its tree and its barriers.
 extern "C" __global__ void atomic_alone(float* out)
 {
-    if (threadIdx.x == 0) atomicAdd(out, 1.0f);
+    if (threadIdx.x == 0) PUBLISH(out, 1.0f);
 }

@@ -88,6 +88,8 @@ def test_an_sm_has_room_for_so_much(claim: Any, device: Any) -> None:
     if getattr(device, "clock", None):
         said = datasheet.from_driver(device).sm
         known = datasheet.multiprocessor(device.architecture)
+        registers = device.attribute(datasheet.REGISTERS_PER_SM)
+        claim.counted("registers, driver and table", registers, REGISTERS, device.name)
         for figure in ("warps", "blocks", "shared", "shared_per_block", "reserved"):
             value, row = getattr(said, figure), getattr(known, figure)
             claim.counted(f"{figure}, driver and table", value, row, device.name)

@@ -23,6 +23,7 @@ STORING: Final = tuple(
     for rung, defines in ((2, ("STORE",)), (2, ("MASK", "STORE")), (3, ("STORE",)), (4, ("STORE",)))
 )
 OTHERS: Final = (
+    *(Reduction(f"reduce_v{rung}", defines=("SPREAD",)) for rung in (3, 4)),
     Reduction("reduce_v2", defines=("MASK",)),
     *(Reduction(f"reduce_v{rung}", defines=("SHUFFLE_DOWN",)) for rung in (6, 7)),
     Reduction("reduce_v6", defines=("INT_STRIDE",)),
@@ -55,8 +56,9 @@ def test_every_rung_loads_each_sector_once_at_any_n(emulator: Any, variant: Redu
     """Requests are ceil(n / 32), sectors ceil(n / 8), whatever the grid; none is loaded twice.
 
     With float4 the n % 4 floats at the end are a request and a sector more. All atomics of a sum
-    are on one address; of global memory nothing is stored but a block's sum with STORE. An unrolled
-    loop parts the lanes that go round less often, so INT_STRIDE is held to whole warps.
+    are on one address, with SPREAD each on its own; of global memory nothing is stored but a
+    block's sum with STORE. An unrolled loop parts the lanes that go round less often, so INT_STRIDE
+    is held to whole warps.
     """
 
     @given(n=sizes(variant.block, 1 << 13), blocks=st.none() | st.integers(1, 4))
@@ -67,17 +69,20 @@ def test_every_rung_loads_each_sector_once_at_any_n(emulator: Any, variant: Redu
         loads, stores = (counters.traffic(opcode, "global") for opcode in ("ld", "st"))
         assert (loads.requests, loads.sectors) == asked(n, RUNGS[rung.rung].width)
         atomics = added(emulator, rung, n)
-        assert list(counters.atomics.values()) == [atomics] * bool(atomics)
+        places = [1] * atomics if "SPREAD" in rung.defines else [atomics] * bool(atomics)
+        assert list(counters.atomics.values()) == places
         assert stores.lanes == (rung.grid(n, emulator) if rung.stores_partials else 0)
 
     as_often_as_the_formula_says()
 
 
-@given(blocks=st.integers(1, 5000))
-def test_an_atomic_alone_is_one_a_block_on_one_address(emulator: Any, blocks: int) -> None:
-    """And nothing else: no load, no store, no barrier."""
-    counters = emulator.count_checked(AtomicAlone(blocks))
-    assert list(counters.atomics.values()) == [blocks]
+@given(blocks=st.integers(1, 5000), spread=st.booleans())
+def test_an_atomic_alone_is_one_a_block(emulator: Any, blocks: int, spread: bool) -> None:
+    """On one address, or a line for each, and nothing else: no load, no store, no barrier."""
+    counters = emulator.count_checked(AtomicAlone(blocks, spread))
+    assert list(counters.atomics.values()) == ([1] * blocks if spread else [blocks])
+    lines = {address // 128 for address in counters.atomics}
+    assert len(lines) == (blocks if spread else 1)
     assert {(each.opcode, each.space) for each in counters.accesses} == {("atom", "global")}
     assert counters.issued("bar") == 0
 

@@ -40,7 +40,8 @@ V2_MASK_STORE = Reduction("reduce_v2", defines=("MASK", "STORE"))
 V6_INT_STRIDE = Reduction("reduce_v6", defines=("INT_STRIDE",))
 V6_SHUFFLE_DOWN = Reduction("reduce_v6", defines=("SHUFFLE_DOWN",))
 V3_WIDE, V4_WIDE = (Reduction(f"reduce_v{rung}", block=512) for rung in (3, 4))
-ATOMICS = AtomicAlone()
+V3_SPREAD, V4_SPREAD = (Reduction(f"reduce_v{rung}", defines=("SPREAD",)) for rung in (3, 4))
+ATOMICS, ATOMICS_SPREAD = AtomicAlone(), AtomicAlone(spread=True)
 
 
 def atomics(emulator: Any, *rungs: Reduction) -> list[int]:
@@ -64,7 +65,10 @@ def degrees(emulator: Any, reduction: Reduction) -> list[int]:
     "reduce.v1-serialised", "atomics on one address are serialised", published="197.4 ms"
 )
 def test_v1_takes_as_long_as_its_atomics_one_after_another(claim: Any, emulator: Any) -> None:
-    """V1's n atomics take n / blocks times what `blocks` atomics take alone."""
+    """V1's n atomics take n / blocks times what `blocks` atomics take alone.
+
+    As many atomics on as many addresses take a third of it: it is the address that they wait for.
+    """
     places = counted(emulator, V1).atomics
     claim.counted("atomics on one address, n = 2^16", list(places.values()), [ELEMENTS])
     each = N / (N // BLOCK)
@@ -75,6 +79,8 @@ def test_v1_takes_as_long_as_its_atomics_one_after_another(claim: Any, emulator:
         at_least=0.95 * each,
         at_most=1.05 * each,
     )
+    what = f"{N // BLOCK} atomics on one address / on one each"
+    claim.cause(what, ATOMICS, ATOMICS_SPREAD, at_least=1.5)
 
 
 @pytest.mark.claim("reduce.v2-over-v1", "a shared-memory tree is 118x faster", published="118x")
@@ -166,9 +172,11 @@ def count_the_modulo(claim: Any, emulator: Any) -> None:
     expects="refuted",
 )
 def test_v3_wins_by_dropping_the_modulo(claim: Any, emulator: Any) -> None:
-    """V2 with a mask in place of the modulo scatters its threads as V2 does, and is as fast as V3.
+    """V2 with a mask in place of the modulo scatters its threads as V2 does, and is faster than V3.
 
-    Both end in a plain store, so that the contended atomic hides neither.
+    V4's adding threads fill whole warps, those of V2 with a mask do not; neither divides, neither
+    has a bank conflict. On an H200 whole warps are worth 5 % and the modulo 130 %. All end in a
+    plain store, so that the contended atomic hides nothing.
     """
     masked = per_warp(emulator, V2_MASK_STORE, "rem")
     claim.counted("remainders per warp, V2 with a mask", masked, 0)
@@ -182,6 +190,7 @@ def test_v3_wins_by_dropping_the_modulo(claim: Any, emulator: Any) -> None:
     what, gains = "V2 / V2 with a mask, each with a store", MASK_GAINS[divides(claim, emulator)]
     claim.cause("V3 / V2 with a mask, each with a store", V3_STORE, V2_MASK_STORE, at_least=0.9)
     claim.cause(what, V2_STORE, V2_MASK_STORE, **gains)
+    claim.cause("V2 with a mask / V4, each with a store", V2_MASK_STORE, V4_STORE, at_most=1.2)
 
 
 @pytest.mark.claim(
@@ -214,10 +223,14 @@ def extra_wavefronts(emulator: Any, reduction: Reduction) -> int:
     published="1.9x (its table: 1.115x)",
     expects="refuted",
 )
-def test_v4_is_a_little_faster_than_v3_once_the_atomic_is_out_of_the_way(
+def test_v4_is_faster_than_v3_only_once_the_atomic_is_out_of_the_way(
     claim: Any, emulator: Any
 ) -> None:
-    """V3 has 105 extra wavefronts a block, V4 none; as published both wait for one address."""
+    """V3 has 105 extra wavefronts a block, V4 none; as published both wait for one address.
+
+    On an H200 that is all either waits for. The published A100 still gains 1.115x: its V3, at
+    870 us, is slower than its atomics, 771 us by V1.
+    """
     blocks = ELEMENTS // BLOCK
     claim.counted("extra wavefronts a block, V3", extra_wavefronts(emulator, V3) / blocks, 105)
     claim.counted("extra wavefronts a block, V4", extra_wavefronts(emulator, V4) / blocks, 0)
@@ -225,32 +238,44 @@ def test_v4_is_a_little_faster_than_v3_once_the_atomic_is_out_of_the_way(
     claim.counted("atomics of V3 and V4 with a store", stores, [0, 0])
     claim.timed("V3 / V4 as published", V3, V4, at_least=0.95, at_most=1.3)
     claim.cause("V3 / V4, each with a store", V3_STORE, V4_STORE, at_least=1.1)
+    claim.cause("V3 / V4, each block on its own line", V3_SPREAD, V4_SPREAD, at_least=1.1)
     claim.cause("V3 / V4, block 512: half the atomics", V3_WIDE, V4_WIDE, at_least=1.1)
 
 
 @pytest.mark.claim("reduce.v4-cause", "V4 is compute bound: DRAM is hardly used", expects="refuted")
 def test_v4_waits_for_one_contended_address(claim: Any, emulator: Any) -> None:
-    """V4 takes as long as its blocks' atomics alone; with a plain store it drops by a third."""
-    places = counted(emulator, V4).atomics
-    claim.counted("atomics on one address, n = 2^16", list(places.values()), [ELEMENTS // BLOCK])
-    claim.counted("atomics of V4 with a store", *atomics(emulator, V4_STORE), 0)
+    """V4 takes about as long as its blocks' atomics alone.
+
+    With as many atomics, each on a line of its own, a third of its time is gone, and a plain store
+    gains nothing more: not the atomic costs, but that all are on one address.
+    """
+    places = [counted(emulator, v).atomics.values() for v in (V4, V4_SPREAD, V4_STORE)]
+    claim.counted(
+        "atomics on one address, n = 2^16: V4, each block on its own line, with a store",
+        [max(each, default=0) for each in places],
+        [ELEMENTS // BLOCK, 1, 0],
+    )
     for profile in stored():
         slots = profile.counter(V4, "smsp__issue_active.avg.pct_of_peak_sustained_active")
-        claim.counted(
-            f"{slots:.0f} % of the issue slots are half of them", slots > 50, False, profile.label
-        )
+        what = f"V4 uses {slots:.0f} % of the issue slots, more than half"
+        claim.counted(what, slots > 50, False, profile.label)
     claim.cause("V4 / its atomics alone", V4, ATOMICS, at_least=0.9, at_most=1.1)
-    claim.cause("V4 / V4 with a store", V4, V4_STORE, at_least=1.3)
+    claim.cause("V4 / V4, each block on its own line", V4, V4_SPREAD, at_least=1.3)
+    claim.cause("V4, each block on its own line / with a store", V4_SPREAD, V4_STORE, at_most=1.1)
 
 
 @pytest.mark.claim("reduce.v5-over-v4", "fewer blocks are 3.12x faster", published="3.12x")
 def test_v5_needs_one_atomic_a_resident_block(claim: Any, emulator: Any) -> None:
-    """The grid is 8 blocks an SM, whatever n is."""
+    """The grid is 8 blocks an SM, whatever n is: few atomics, and one tree for many elements.
+
+    On an H200 the atomics are worth 1.6x, the trees, with V4's atomics away, the other 2.8x.
+    """
     n, resident = 1 << 20, 8 * emulator.multiprocessors
     for rung, expected in ((V4, n // BLOCK), (V5, resident)):
         found = sum(counted(emulator, rung, n=n).atomics.values())
         claim.counted(f"atomics of {rung.rung}, n = 2^20", found, expected)
     claim.timed("V4 / V5", V4, V5, at_least=2)
+    claim.cause("V4 with a store / V5", V4_STORE, V5, at_least=1.5)
 
 
 @pytest.mark.claim(
@@ -374,14 +399,15 @@ def test_the_table_is_one_measurement_of_64_mi_floats(claim: Any, published: Pub
 
 WORKLOADS: Final = (
     *(V1, V2, V3, V4, V5, V6, V7, V5_FLOAT4, V2_STORE, V3_STORE, V4_STORE),
-    *(V2_MASK_STORE, V6_INT_STRIDE, V6_SHUFFLE_DOWN, V3_WIDE, V4_WIDE, ATOMICS),
+    *(V2_MASK_STORE, V3_SPREAD, V4_SPREAD, V6_INT_STRIDE, V6_SHUFFLE_DOWN, V3_WIDE, V4_WIDE),
+    *(ATOMICS, ATOMICS_SPREAD),
 )
 
 
 def short(workload: Reduction | AtomicAlone) -> str:
     """A rung, and what sets it apart: reduce_v2-mask-store."""
     if isinstance(workload, AtomicAlone):
-        return "atomic_alone"
+        return "atomic_alone-spread" if workload.spread else "atomic_alone"
     block = () if workload.block == BLOCK else (str(workload.block),)
     return "-".join((workload.rung, *block, *map(str.lower, workload.defines)))
 

@@ -18,6 +18,7 @@ KIB: Final = 1024
 WARP: Final = 32  # threads
 SMSPS: Final = 4  # an SM, from compute capability 7.0 on; `cuda_occupancy.h`
 REGISTERS: Final = 65536  # of 32 bits an SM
+REGISTERS_PER_SM: Final = 82  # CUDA's number of that attribute
 REGISTER_UNIT: Final = 256  # registers a warp gets at a time
 MAX_BLOCK: Final = 1024  # threads
 

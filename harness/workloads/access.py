@@ -26,7 +26,7 @@ class Update:
     """Add 10 to u and y[0] of `records` records, laid out as structs or as arrays; a Workload."""
 
     layout: str
-    records: int = 1 << 22
+    records: int = 1 << 24
 
     @property
     def name(self) -> str:

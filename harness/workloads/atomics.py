@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from harness.devices import Device, Launch
-from harness.workloads.reduction import SOURCE, accumulator
+from harness.devices import Array, Device, Launch
+from harness.workloads.reduction import SOURCE, accumulator, own_lines
 from kernels import Kernel, kernel
 
 BLOCK: Final = 256
@@ -16,30 +16,38 @@ BLOCK: Final = 256
 
 @dataclass(frozen=True)
 class AtomicAlone:
-    """One float atomic a block, all on one address, and nothing else; a Workload.
+    """One float atomic a block and nothing else, all on one address unless `spread`; a Workload.
 
     Without `blocks` as many as reduce_v4 has for 2^26 elements. Up to 2^24 the sum is exact.
     """
 
     blocks: int = (1 << 26) // BLOCK
+    spread: bool = False
 
     @property
     def name(self) -> str:
         """The kernel and its grid."""
-        return f"atomic_alone blocks={self.blocks}"
+        return f"atomic_alone{'-spread' if self.spread else ''} blocks={self.blocks}"
 
     @property
     def kernel(self) -> Kernel:
         """The compiled entry."""
-        return kernel(SOURCE, "atomic_alone", BLOCK=BLOCK)
+        return kernel(SOURCE, "atomic_alone", BLOCK=BLOCK, **({"SPREAD": 1} if self.spread else {}))
 
     def prepare(self, device: Device) -> Launch:
         """Each block adds 1: no bytes to speak of."""
 
         def check() -> None:
-            fresh = device.put(np.zeros(1, np.float32))
+            fresh = self._zeros(device)
             device.launch(self.kernel, self.blocks, BLOCK, fresh)
-            found = device.get(fresh)[0]
-            assert found == self.blocks, f"{self.name} adds up to {found}"
+            found, places = device.get(fresh), self.blocks if self.spread else 1
+            assert np.count_nonzero(found) == places, f"{self.name} adds in other places"
+            assert found.sum() == self.blocks, f"{self.name} adds up to {found.sum()}"
 
-        return Launch(self.kernel, self.blocks, BLOCK, (accumulator(device),), 0, check)
+        out = own_lines(device, self.blocks) if self.spread else accumulator(device)
+        return Launch(self.kernel, self.blocks, BLOCK, (out,), 0, check)
+
+    def _zeros(self, device: Device) -> Array:
+        if self.spread:
+            return own_lines(device, self.blocks)
+        return device.put(np.zeros(1, np.float32))

@@ -24,6 +24,7 @@ from kernels import Kernel, kernel
 SOURCE: Final = "reduce_ladder"
 CHUNK: Final = 1 << 30  # elements a launch: int i plus the grid stride stays below 2^31
 THREADS_PER_SM: Final = 2048
+LINE: Final = 32  # floats of a cache line
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,14 @@ class Reduction:
 
     @property
     def stores_partials(self) -> bool:
-        """Whether each block stores its own sum instead of adding it to one place."""
+        """Whether each block stores its own sum, without an atomic."""
         return "STORE" in self.defines
+
+    def places(self, device: Device, grid: int) -> Array | None:
+        """Return where `grid` blocks leave sums of their own; None if all add into one float."""
+        if self.stores_partials:
+            return device.empty(grid, np.float32)
+        return own_lines(device, grid) if "SPREAD" in self.defines else None
 
     def grid(self, loads: int, device: Device) -> int:
         """Return the blocks for `loads` loads."""
@@ -137,7 +144,8 @@ class Reduction:
         x, total = whole_numbers(device, self.n)
         loads = self.n // RUNGS[self.rung].width
         grid = self.grid(loads, device)
-        out = device.empty(grid, np.float32) if self.stores_partials else accumulator(device)
+        out = self.places(device, grid)
+        out = accumulator(device) if out is None else out
 
         def check() -> None:
             found = reduce_sum(device, self, x)
@@ -183,7 +191,7 @@ class Part:
 def reduce_sum(device: Device, reduction: Reduction, x: Array) -> float:
     """Return the sum of a float32 array, added by one rung.
 
-    A rung that stores one partial sum a block has them added exactly here.
+    Where each block has a place of its own, their sums are added exactly here.
 
     Raises
     ------
@@ -195,11 +203,11 @@ def reduce_sum(device: Device, reduction: Reduction, x: Array) -> float:
     partials: list[float] = []
     for part in reduction.parts(size):
         run, grid = part.reduction, part.reduction.grid(part.loads, device)
-        target = device.empty(grid, np.float32) if run.stores_partials else out
+        own = run.places(device, grid)
         view = x[part.start : part.stop]
-        device.launch(run.kernel, grid, run.block, view, target, part.loads)
-        if run.stores_partials:
-            partials.extend(device.get(target).tolist())
+        device.launch(run.kernel, grid, run.block, view, out if own is None else own, part.loads)
+        if own is not None:
+            partials.extend(device.get(own).tolist())
     try:
         return math.fsum([*partials, float(device.get(out)[0])])
     except ValueError:  # infinities of both signs
@@ -219,6 +227,11 @@ def accumulator(device: Device) -> Array:
     What a contended atomic costs depends on its address (by 3 % on an H200), so all share one.
     """
     return device.put(np.zeros(1, np.float32))
+
+
+def own_lines(device: Device, blocks: int) -> Array:
+    """Return zeros, a cache line for each block: no two of their atomics meet."""
+    return device.put(np.zeros(LINE * blocks, np.float32))
 
 
 @lru_cache(maxsize=2)

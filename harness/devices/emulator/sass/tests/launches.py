@@ -24,6 +24,7 @@ VARIANTS: Final = (
     ("reduce_v2", {"MASK": 1}),
     ("reduce_v2", {"MASK": 1, "STORE": 1}),
     *((f"reduce_v{i}", {"STORE": 1}) for i in (2, 3, 4)),
+    *((f"reduce_v{i}", {"SPREAD": 1}) for i in (3, 4)),
     *((f"reduce_v{i}", {define: 1}) for i in (6, 7) for define in ("INT_STRIDE", "SHUFFLE_DOWN")),
 )
 ROWS: Final = ({"ROW": 1024, "BLOCK": 128},)
@@ -31,7 +32,7 @@ ROWS: Final = ({"ROW": 1024, "BLOCK": 128},)
 # Every kernel of kernels/*.cu that a launch alone decides, with a size that it was made for.
 COUNTED: Final = (
     *(kernel("reduce_ladder", name, BLOCK=256, **defines) for name, defines in VARIANTS),
-    kernel("reduce_ladder", "atomic_alone", BLOCK=256),
+    *(kernel("reduce_ladder", "atomic_alone", BLOCK=256, **d) for d in ({}, {"SPREAD": 1})),
     *(kernel("coalescing", f"update_{layout}") for layout in ("aos", "soa")),
     *(kernel("coalescing", f"copy_{pattern}") for pattern in ("offset", "strided", "permuted")),
     *(kernel("axpy", f"axpy_{type_}") for type_ in ("fp16", "fp32", "fp64")),
