@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from harness.devices import Device
 from harness.devices.disassembly import instructions, memory_instructions
-from harness.devices.emulator.ptx import parse
+from harness.models.counting import shared_per_block
 from harness.workloads.banks import MAX_STRIDE, READS, TILE, WORDS, StridedReads, Transpose
-from kernels import compile_kernel, kernel
+from kernels import kernel
 
 BANKS: Final = 32
 WORD: Final = 4  # bytes
@@ -217,8 +217,7 @@ def test_the_arrays_are_all_the_shared_memory(emulator: Any, pad: int) -> None:
     """More would cost occupancy unseen."""
     reads = {StridedReads(1, width).kernel: WORDS * width for width in WIDTHS}
     for entry, size in (reads | {Transpose(pad).kernel: 4 * TILE * (TILE + pad)}).items():
-        compiled = parse(compile_kernel(entry, emulator.architecture).ptx)
-        assert compiled[entry.name].shared == size, entry
+        assert shared_per_block(entry, emulator.architecture) == size, entry
 
 
 @given(seed=st.integers(0, 2**32 - 1))

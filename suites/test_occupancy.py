@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from harness.baselines import slug
 from harness.devices import Device
-from harness.devices.emulator.ptx import parse
 from harness.models import datasheet
-from harness.models.counting import compiled_occupancy
+from harness.models.counting import compiled_occupancy, shared_per_block
 from harness.models.datasheet import GPUS, KIB, MULTIPROCESSORS, REGISTERS, SMSPS, expected, of
 from harness.models.occupancy import occupancy, rounded_up
 from harness.workloads.little import Read
-from kernels import Kernel, compile_kernel, kernel
+from kernels import Kernel, kernel
 
 EIGHTHS: Final = (1, 2, 4, 8)  # of the 64 warps an SM holds
 MLPS: Final = (1, 2, 4, 8)  # loads of a thread before the first use
@@ -218,5 +217,4 @@ def test_a_value_is_loaded_once_and_a_hash_stored_once(
     warps = grid * -(-block // 32)
     found = [counters.traffic(opcode, "global").requests for opcode in ("ld", "st")]
     assert found == [hold.values * warps, warps]
-    compiled = parse(compile_kernel(hold.kernel, emulator.architecture).ptx)
-    assert compiled[hold.kernel.name].shared == hold.shared
+    assert shared_per_block(hold.kernel, emulator.architecture) == hold.shared

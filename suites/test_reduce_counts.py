@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.devices.emulator.ptx import parse
+from harness.models.counting import shared_per_block
 from harness.strategies import sizes
 from harness.workloads.atomics import AtomicAlone
 from harness.workloads.reduction import RUNGS, Reduction, count_sum
-from kernels import Kernel, compile_kernel
 
 WARP: Final = 32
 SECTOR: Final = 8  # floats
@@ -106,14 +105,9 @@ SHARED: Final[dict[str, Callable[[int], int]]] = {
 }
 
 
-def shared_bytes(kernel: Kernel, architecture: str) -> int:
-    """Static shared memory of a block, as compiled."""
-    return parse(compile_kernel(kernel, architecture).ptx)[kernel.name].shared
-
-
 @pytest.mark.parametrize("block", [32, 256, 1024])
 def test_no_rung_takes_more_shared_memory_than_its_sums(emulator: Any, block: int) -> None:
     """A tree keeps a word a thread, shuffles a word a warp: more would cost occupancy unseen."""
     kernels = [replace(variant, block=block).kernel for variant in VARIANTS]
     for kernel in (*kernels, AtomicAlone().kernel):
-        assert shared_bytes(kernel, emulator.architecture) == SHARED[kernel.name](block), kernel
+        assert shared_per_block(kernel, emulator.architecture) == SHARED[kernel.name](block), kernel

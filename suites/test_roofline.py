@@ -14,16 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.devices import Device, Workload
-from harness.devices.emulator.ptx import parse
 from harness.models import peaks
 from harness.models.accuracy import ROUNDOFF
+from harness.models.counting import shared_per_block
 from harness.strategies import VALUES
 from harness.timing import Ideal
 from harness.workloads.axpy import Axpy
 from harness.workloads.library import Gemm
 from harness.workloads.operations import EXPONENTIAL, OPERATIONS
 from harness.workloads.roofline import BalancedChain, Chain, Common
-from kernels import compile_kernel
 
 LENGTHS: Final = tuple(1 << power for power in range(11))
 # In FLOP/B 0.25, 4, 128 and 256; the fp32 ridge lies from 10 (A100, B200) to 82 (RTX 4090).
@@ -228,5 +227,5 @@ def test_sums_of_a_row_take_a_word_a_warp(emulator: Any, block: int) -> None:
     sums = {"relu": 0, "dot": 1, "gemv": 1, "softmax": 2, "layer_norm": 2}
     kernels = {name: Common(name, 1, 4 * block, block).kernel for name in sums}
     for name, kernel in kernels.items():
-        compiled = parse(compile_kernel(kernel, emulator.architecture).ptx)[name]
-        assert compiled.shared == sums[name] * 4 * block // 32, name
+        found = shared_per_block(kernel, emulator.architecture)
+        assert found == sums[name] * 4 * block // 32, name

@@ -106,6 +106,11 @@ def registers_per_thread(kernel: Kernel, architecture: str) -> int:
     raise LookupError(f"the cubin of {kernel} for {architecture} does not say its registers")
 
 
+def shared_per_block(kernel: Kernel, architecture: str) -> int:
+    """Return the bytes of static shared memory that a block of the compiled kernel takes."""
+    return _entry(kernel, architecture).shared
+
+
 def compiled_occupancy(
     kernel: Kernel, block: int, architecture: str, dynamic: int = 0
 ) -> Occupancy:
@@ -114,7 +119,7 @@ def compiled_occupancy(
         multiprocessor(architecture),
         block,
         registers_per_thread(kernel, architecture),
-        _entry(kernel, architecture).shared,
+        shared_per_block(kernel, architecture),
         dynamic,
     )
 
