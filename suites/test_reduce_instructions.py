@@ -12,7 +12,7 @@ import pytest
 
 from harness import instructions
 from harness.devices.disassembly import DisassemblerMissing, nvdisasm
-from harness.devices.emulator.sass.ladder import BLOCK, PERSISTENT, ladder, published
+from harness.models.ladder import BLOCK, PERSISTENT, ladder, published
 from harness.profiles import stored
 
 RUNGS: Final = tuple(f"reduce_v{rung}" for rung in range(2, 8))

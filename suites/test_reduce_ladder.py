@@ -364,7 +364,7 @@ Published = dict[str, dict[str, float]]
 @pytest.fixture(scope="module")
 def published() -> Published:
     """The seminar's table by rung: seconds, GB/s, speed-up, warp instructions."""
-    table = baselines.read(baselines.ROOT / "seminar-a100-80gb" / "0001_published.json")
+    table = baselines.read(baselines.PUBLISHED)
     return {
         row["param"]: {"seconds": row["stats"]["median"], **row["extra_info"]}
         for row in table.document["benchmarks"]

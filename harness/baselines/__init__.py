@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 from harness.baselines.shape import complaint, pairs_complaint
 
 ROOT: Final = Path(__file__).parents[2] / "baselines"
+PUBLISHED: Final = ROOT / "seminar-a100-80gb" / "0001_published.json"  # no recording of ours
 NUMBERED: Final = "[0-9][0-9][0-9][0-9]_*.json"
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from harness.baselines import ROOT, read
-from harness.report.drawing import PUBLISHED, TEMPLATES, Picture, bandwidth, draw
+from harness.baselines import PUBLISHED, ROOT, read
+from harness.report.drawing import TEMPLATES, Picture, bandwidth, draw
 from harness.spelling import duration, gigabytes
 
 RUNG: Final = re.compile(r"\[reduce_(v[1-7])\]$")
@@ -47,7 +47,7 @@ def ladder_svg(baseline: dict[str, Any], published: dict[str, Any] | None = None
     ValueError
         The baseline holds no rung.
     """
-    table = published or read(ROOT / PUBLISHED / "0001_published.json").document
+    table = published or read(PUBLISHED).document
     ours, theirs = _rungs(baseline), _rungs(table)
     if not ours:
         raise ValueError("no rung test_the_ladder_is_timed[reduce_v1..7] is recorded")

@@ -246,7 +246,7 @@ def test_a_gpu_has_one_folder(gpu: str, folder: str) -> None:
 
 def test_the_published_table_is_a_baseline() -> None:
     """Time x bandwidth is the 2^28 bytes of 2^26 floats, within the table's rounding."""
-    published = read(baselines.ROOT / "seminar-a100-80gb" / "0001_published.json")
+    published = read(baselines.PUBLISHED)
     assert published.gpu == "A100-80GB (seminar 2.1)"
     for bench in published.document["benchmarks"]:
         moved = bench["stats"]["median"] * bench["extra_info"]["GB/s"] * 1e9

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+from harness.baselines import PUBLISHED
 from harness.devices import opening
 from harness.pytest_benchmarks import ROUNDS
 from harness.tests.fakes import MEGABYTE, FakeGPU
-from harness.tests.rehearsal import BROKEN, LADDER, ROOT, Run, recording
+from harness.tests.rehearsal import BROKEN, LADDER, Run, recording
 from kernels import CompilerMissing
 
 pytest_plugins = ["pytester"]
@@ -120,9 +121,8 @@ def test_another_gpu_is_not_compared(run: Run) -> None:
 def test_the_published_table_can_be_looked_at_on_any_gpu(run: Run, gpu: FakeGPU | None) -> None:
     """It was measured on a card that nobody here has."""
     run.write(ladder=LADDER)
-    table = ROOT / "baselines" / "seminar-a100-80gb" / "0001_published.json"
     # the real suite may be imported in this very process, so its name is taken
-    run.store(json.loads(table.read_text().replace("test_reduce_ladder.py", "test_ladder.py")))
+    run.store(json.loads(PUBLISHED.read_text().replace("test_reduce_ladder.py", "test_ladder.py")))
     result = run.on(gpu, "--benchmark-compare=baselines/nvidia-h200/0001_a.json")
     assert result.ret == 0
     assert not gpu or "nvidia-h200/0001_a)" in result.stdout.str()

@@ -9,7 +9,7 @@ import argparse
 import sys
 
 from harness.devices.disassembly import DisassemblerMissing
-from harness.devices.emulator.sass.ladder import BLOCK, PERSISTENT, RUNGS, ladder, table
+from harness.models.ladder import BLOCK, LADDER, PERSISTENT, ladder, table
 from kernels import CompilerMissing
 
 
@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--grid", type=int, default=PERSISTENT, help="blocks of V5 to V7")
     options = parser.parse_args(arguments)
     try:
-        compiler = ".".join(map(str, ladder(RUNGS[0], 1, 1, "sm_80").compiler))
+        compiler = ".".join(map(str, ladder(LADDER[0], 1, 1, "sm_80").compiler))
         counts = table(options.n, options.grid)
     except (CompilerMissing, DisassemblerMissing) as why:
         print(why, file=sys.stderr)

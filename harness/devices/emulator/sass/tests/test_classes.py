@@ -21,6 +21,7 @@ from harness.devices.emulator.sass.tests.launches import (
     branching,
     ladder,
 )
+from harness.models.ladder import ladder as rung
 from harness.strategies import sizes
 from kernels import Kernel
 
@@ -129,8 +130,6 @@ def test_a_comparison_of_64_bits_is_not_proven_by_its_low_word(
 
 def test_few_blocks_stand_for_a_quarter_of_a_million() -> None:
     """Three when all do the same; a few more where n cuts through a block."""
-    from harness.devices.emulator.sass.ladder import ladder as rung
-
     assert rung("reduce_v2", 1 << 26, 0, "sm_90").blocks_run == 3
     assert rung("reduce_v2", (1 << 26) - 77, 0, "sm_90").blocks_run <= 16
 

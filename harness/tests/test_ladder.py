@@ -8,9 +8,10 @@ from typing import Any, Final
 import pytest
 
 from harness.devices.emulator import EmulatedDevice, SassCount
-from harness.devices.emulator.sass.ladder import ladder
 from harness.devices.emulator.sass.tests.launches import ARCHITECTURES
+from harness.models.ladder import ladder
 from harness.profiles import stored
+from harness.workloads.reduction import RUNGS
 from kernels import kernel
 
 # sm_80, n = 2^24, block 256, grid 1728 for V5 to V7, by NVRTC.
@@ -54,8 +55,8 @@ def recount(device: EmulatedDevice, launch: dict[str, Any]) -> SassCount:
     """Count a launch of the profile again."""
     name = launch["kernel"].split("[")[0]
     if name.startswith("reduce"):
-        width = 4 if name in ("reduce_v7", "reduce_v5_float4") else 1
-        entry, scalars = kernel("reduce_ladder", name, BLOCK=256), [0, 0, launch["n"] // width]
+        loads = launch["n"] // RUNGS[name].width
+        entry, scalars = kernel("reduce_ladder", name, BLOCK=256), [0, 0, loads]
     else:
         entry = kernel("coalescing", name)
         scalars = {"update_aos": [0], "update_soa": [0, 0]}.get(name, [0, 0, 8])
