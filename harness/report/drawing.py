@@ -55,6 +55,11 @@ def logarithmic(value: float, low: float, high: float, start: float, end: float)
     return round(start + (end - start) * math.log(value / low) / math.log(high / low), 1)
 
 
+def clamped(value: float, low: float, high: float, start: float, end: float) -> float:
+    """Return the same, and the nearer end of the axis for a value that lies beyond it."""
+    return logarithmic(min(max(value, low), high), low, high, start, end)
+
+
 def draw(root: Path, picture: Picture) -> int:
     """Write the picture of each GPU whose baseline shows it; return 1 if a baseline is damaged."""
     problems: list[str] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.baselines import PUBLISHED, ROOT, read
-from harness.report.drawing import TEMPLATES, Picture, bandwidth, draw
+from harness.report.drawing import TEMPLATES, Picture, bandwidth, clamped, draw
 from harness.spelling import duration, gigabytes
 
 RUNG: Final = re.compile(r"\[reduce_(v[1-7])\]$")
@@ -79,8 +78,7 @@ def ladder_svg(baseline: dict[str, Any], published: dict[str, Any] | None = None
 
 def place(rate: float) -> float:
     """Return where a bandwidth in GB/s lies on the axis, in pixels."""
-    share = math.log(rate / SLOWEST) / math.log(FASTEST / SLOWEST)
-    return round(LEFT + (RIGHT - LEFT) * min(max(share, 0.0), 1.0), 1)
+    return clamped(rate, SLOWEST, FASTEST, LEFT, RIGHT)
 
 
 def _rungs(document: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from harness.baselines import ROOT
 from harness.models import datasheet
-from harness.report.drawing import TEMPLATES, Picture, draw, logarithmic
+from harness.report.drawing import TEMPLATES, Picture, clamped, draw
 from harness.spelling import gigabytes
 
 POINT: Final = re.compile(r"test_the_roofline_is_timed\[(.+)\]$")
@@ -79,11 +79,11 @@ class Axes:
 
     def x(self, intensity: float) -> float:
         """Return the pixel of FLOP per byte."""
-        return _place(intensity, SLIGHTEST, HIGHEST, LEFT, RIGHT)
+        return clamped(intensity, SLIGHTEST, HIGHEST, LEFT, RIGHT)
 
     def y(self, rate: float) -> float:
         """Return the pixel of FLOP per second."""
-        return _place(rate, self.lowest, self.highest, BOTTOM, TOP)
+        return clamped(rate, self.lowest, self.highest, BOTTOM, TOP)
 
     def path(self, roof: Roof) -> str:
         """Return the roof as an SVG path, cut where the picture ends."""
@@ -201,10 +201,6 @@ def _apart(marks: list[Mark]) -> list[Mark]:
 def _decades(axes: Axes) -> list[float]:
     powers = range(math.ceil(math.log10(axes.lowest)), math.floor(math.log10(axes.highest)) + 1)
     return [10.0**power for power in powers]
-
-
-def _place(value: float, low: float, high: float, start: float, end: float) -> float:
-    return logarithmic(min(max(value, low), high), low, high, start, end)
 
 
 ROOFLINE: Final = Picture("roofline", "roofline.svg", _chains, roofline_svg)
