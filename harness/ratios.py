@@ -5,7 +5,6 @@ Both give pairs of seconds, and one function judges them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -124,8 +123,6 @@ def _judged(
     asked: TimeRatio, device: str, clock: str, pairs: list[Pair], dropped: Sequence[str]
 ) -> Evidence:
     found = ratio(pairs)
-    known = math.isfinite(found.low) and math.isfinite(found.high)
-    interval = (found.low, found.high) if known else None
     notes = (f"{asked.what}: {why}" for why in (dependence(pairs), told(dropped)) if why)
     return Evidence(
         asked.kind,
@@ -134,6 +131,6 @@ def _judged(
         asked.what,
         found.value,
         asked.bound,
-        interval,
+        found.ends,
         note=sentences(notes),
     )

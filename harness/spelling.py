@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 SHORTEST, LONGEST = 1e-12, 1e6  # seconds, beyond which digits are noise
@@ -16,6 +16,16 @@ def ratio(value: float | str) -> str:
     ('1.542', '1.333', '1869', 'inf')
     """
     return f"{float(value):.4g}"
+
+
+def interval(value: float | str, ends: Sequence[float | str] | None) -> str:
+    """Return a ratio and the interval it lies in, which too few pairs do not give.
+
+    >>> interval(1.10612, (1.1, 1.112)), interval(1.5, None)
+    ('1.106 [1.1, 1.112]', '1.5 (too few pairs)')
+    """
+    between = f"[{', '.join(map(ratio, ends))}]" if ends else "(too few pairs)"
+    return f"{ratio(value)} {between}"
 
 
 def bound(ends: tuple[float | None, float | None]) -> str:

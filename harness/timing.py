@@ -71,6 +71,12 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Where it lies, if both ends are known."""
+        known = math.isfinite(self.low) and math.isfinite(self.high)
+        return (self.low, self.high) if known else None
+
     def against(self, bound: Bound) -> Outcome:
         """Say where the interval lies; the bound [at_least, at_most] includes its ends.
 

@@ -77,16 +77,14 @@ def judged(before: Timing, now: Timing, peak: float | None, usual: Noise = UNKNO
     status, why = _with_source(*_with_telemetry(status, why, before, now), before, now)
     lost = first_of(refused, len(now.samples)), told(now.dropped)
     words = "; ".join(filter(None, (why, *lost)))
-    ends = (found.low, found.high) if math.isfinite(found.high - found.low) else None
-    return replace(
-        row, status=status, why=words, ratio=found.value, interval=ends, limit=allowed.value
-    )
+    row = replace(row, status=status, why=words, limit=allowed.value)
+    return replace(row, ratio=found.value, interval=found.ends)
 
 
 def placed(found: Interval, allowed: Limit, samples: Sequence[float]) -> tuple[Status, str]:
     """Say where the ratio lies: a change needs its whole interval beyond the limit."""
     within = f"limit {100 * allowed.value:.3g} % ({allowed.why})"
-    if not math.isfinite(found.high - found.low):
+    if found.ends is None:
         return Status.NOT_COMPARABLE, f"{len(samples)} samples: their spread is unknown, take 8"
     if allowed.value >= UNRESOLVED and allowed.steps:
         return Status.NOT_COMPARABLE, f"too short for its clock: {within}"

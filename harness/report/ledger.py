@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from harness.evidence import Evidence
-from harness.spelling import bound, ratio, shown
+from harness.spelling import bound, interval, shown
 from harness.timing import Outcome
 
 Row = dict[str, Any]
@@ -68,9 +68,7 @@ def finding(evidence: Row) -> str:
         return f"{what} {sign} {shown(value)}"
     if value is None:
         return f"{what}: not measured ({evidence['device']}), needs {bound(needed)}"
-    interval = evidence["interval"]
-    between = f" [{', '.join(map(ratio, interval))}]" if interval else " (too few pairs)"
-    return f"{what} = {ratio(value)}{between}, needs {bound(needed)}"
+    return f"{what} = {interval(value, evidence['interval'])}, needs {bound(needed)}"
 
 
 def instead(row: Row) -> str:
@@ -113,10 +111,10 @@ def _numbers(evidence: Row) -> Row:
     """Return a ratio's value and interval as numbers again: JSON spells what is not finite."""
     if evidence["kind"] == "counted" or evidence["value"] is None:
         return {}
-    interval = evidence["interval"]
+    ends = evidence["interval"]
     return {
         "value": float(evidence["value"]),
-        "interval": interval and tuple(map(float, interval)),
+        "interval": ends and tuple(map(float, ends)),
     }
 
 

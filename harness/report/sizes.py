@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from harness.baselines import ROOT, slug
 from harness.report.drawing import TEMPLATES, Picture, draw, logarithmic
-from harness.report.sums import Library, Size, power, recorded, times
+from harness.report.sums import Library, Size, power, recorded
 from harness.spelling import digits
 
 FILE: Final = "sums.svg"
@@ -147,7 +147,7 @@ def _points(size: Size, axes: Axes) -> Iterator[tuple[str, Point]]:
 
 def _says(size: Size, library: Library) -> str:
     took = f"{library.name}, n = {size.n:,}: {digits(library.seconds * 1e6)} µs"
-    return f"{took}, {times(library.longer)} times as long as {OURS}"
+    return f"{took}, {library.times} times as long as {OURS}"
 
 
 def _apart(places: Mapping[str, float]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from harness.baselines import ROOT, Baseline
 from harness.report.drawing import newest_of_each
 from harness.report.markdown import cell
 from harness.report.sizes import FILE
-from harness.report.sums import Size, power, recorded, times
+from harness.report.sums import Size, power, recorded
 from harness.spelling import digits
 
 MISSING: Final = """\
@@ -58,6 +58,6 @@ def _row(size: Size, peak: float | None) -> str:
     fastest = size.fastest
     cells = (
         *(power(size.n), digits(size.seconds * 1e6), digits(size.rate), cell(size.share(peak))),
-        *(cell(fastest.name), digits(fastest.seconds * 1e6), times(fastest.longer)),
+        *(cell(fastest.name), digits(fastest.seconds * 1e6), fastest.times),
     )
     return f"| {' | '.join(cells)} |\n"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
+from harness.spelling import interval
 from harness.timing import Interval, Pair, ratio
 
 CLAIM: Final = "beyond.every-size"
@@ -23,6 +23,11 @@ class Library:
     name: str
     seconds: float
     longer: Interval
+
+    @property
+    def times(self) -> str:
+        """That ratio with its interval, as claims show it."""
+        return interval(self.longer.value, self.longer.ends)
 
 
 @dataclass(frozen=True)
@@ -49,17 +54,6 @@ class Size:
             return "–"
         percent = round(100 * self.rate / peak)
         return f"{percent} %" if percent else "<1 %"
-
-
-def times(longer: Interval) -> str:
-    """Return a ratio with its interval, as claims show it.
-
-    >>> times(Interval(1.10612, 1.1, 1.112)), times(Interval(1.5, -math.inf, math.inf))
-    ('1.106 [1.1, 1.112]', '1.5 (too few pairs)')
-    """
-    known = math.isfinite(longer.low) and math.isfinite(longer.high)
-    between = f"[{longer.low:.4g}, {longer.high:.4g}]" if known else "(too few pairs)"
-    return f"{longer.value:.4g} {between}"
 
 
 def recorded(baseline: dict[str, Any]) -> list[Size]:
