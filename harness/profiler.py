@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -24,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from harness.baselines import ROOT, slug
+from harness.baselines import ROOT, slug, write_whole
 from harness.devices import NoGPU, Workload
 from harness.devices.driver import Unusable
 from harness.workloads.access import Copy, Update
@@ -242,9 +241,7 @@ def write(document: dict[str, Any], folder: Path, name: str = "profiler.json") -
     """Write a document into `folder`, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
-    os.replace(temporary, path)
+    write_whole(path, json.dumps(document, indent=1) + "\n")
     return path
 
 

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from harness.baselines import ROOT, slug
+from harness.baselines import ROOT, slug, write_whole
 from harness.devices import NoGPU, TimedDevice
 from harness.selftest import fleet
 from harness.selftest.repeats import exit_codes
@@ -102,7 +102,7 @@ def _stored(path: Path) -> dict[str, Any]:
 
 def _concluded(document: dict[str, Any], path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1) + "\n")
+    write_whole(path, json.dumps(document, indent=1) + "\n")
     problems = missed(document)
     for line in (*lines(document), *problems, f"written to {path}"):
         print(line)
