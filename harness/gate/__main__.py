@@ -7,7 +7,6 @@ cannot be read or written. 3: no verdict (no baseline, another environment, or t
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Final
 from harness.baselines import ROOT, Baseline, BaselineError, newest, read, slug, write_whole
 from harness.gate.compare import Exit, Night, compare, confirmed
 from harness.gate.verdicts import Status
+from harness.report import summarise
 from harness.report.night import as_json, markdown, text
 
 AGAIN: Final = "again.json"
@@ -103,12 +103,8 @@ def confirm(night: Night, chosen: argparse.Namespace) -> Night:
 def _write(night: Night, against: str, folder: Path) -> None:
     for name, rendered in FILES.items():
         write_whole(folder / name, rendered(night, against))
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        try:
-            with open(summary, "a", encoding="utf-8") as file:
-                file.write(markdown(night, against))
-        except OSError as error:  # the night is judged all the same
-            print(f"{summary} not written: {error}", file=sys.stderr)
+    for problem in summarise(markdown(night, against)):  # the night is judged all the same
+        print(problem, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -24,19 +24,20 @@ def write(ledger: Ledger, folder: Path) -> list[str]:
             write_whole(folder / name, rendered(ledger))
         except OSError as error:
             problems.append(f"{folder / name} not written: {error}")
-    return problems + _summarise(ledger)
+    return problems + summarise(markdown(ledger))
 
 
-def _summarise(ledger: Ledger) -> list[str]:
+def summarise(text: str) -> list[str]:
+    """Add Markdown to the job's summary on GitHub, if there is one; return what failed."""
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if not summary:
         return []
     try:
         with open(summary, "a", encoding="utf-8") as file:
-            file.write(markdown(ledger))
+            file.write(text)
     except OSError as error:
         return [f"{summary} not written: {error}"]
     return []
 
 
-__all__ = ["Ledger", "show", "write"]
+__all__ = ["Ledger", "show", "summarise", "write"]
