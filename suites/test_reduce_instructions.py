@@ -11,7 +11,6 @@ from typing import Any, Final
 import pytest
 
 from harness import instructions
-from harness.devices.disassembly import DisassemblerMissing, nvdisasm
 from harness.models.ladder import BLOCK, PERSISTENT, ladder, published
 from harness.profiles import stored
 
@@ -24,15 +23,6 @@ AS_PUBLISHED: Final = {
 }
 # These two make code of other registers for sm_90, that counts alike: all of the ladder.
 ALIKE: Final = {(13, 0), (13, 5)}
-
-
-@pytest.fixture(autouse=True)
-def _disassembler() -> None:
-    """Without one nothing here can be said."""
-    try:
-        nvdisasm()
-    except DisassemblerMissing as missing:
-        pytest.skip(str(missing))
 
 
 def version(compiler: tuple[int, int]) -> str:
@@ -95,6 +85,7 @@ def as_the_hardware_counts_lanes_that_part(claim: Any) -> None:
     published="155 M ... 1.85 M",
     expects="refuted",
 )
+@pytest.mark.usefixtures("disassembler")
 def test_the_instruction_column_is_of_another_size_than_the_times(claim: Any) -> None:
     """All six figures are those of 2^24 floats on an A100, and none is that of 2^26.
 
