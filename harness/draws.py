@@ -15,13 +15,13 @@ import numpy as np
 
 from harness.devices import Device, Launch
 from harness.devices.arguments import SCALARS
+from harness.workloads.access import RECORD
 from harness.workloads.reduction import RUNGS
 from kernels import Kernel, kernel, parameters
 
 BLOCKS: Final = (32, 64, 128, 256, 512, 1024)
 LARGEST: Final = 1 << 24  # elements
 THREADS: Final = 1 << 18  # of a launch without bounds
-RECORD: Final = 20  # floats of one Coefficients
 PARTING: Final = "divergence"  # the source of kernels whose lanes part
 
 COUNTERFACTUALS: Final[tuple[tuple[str, dict[str, int]], ...]] = (
