@@ -255,7 +255,8 @@ def multiprocessor(architecture: str) -> Multiprocessor:
         known = ", ".join(f"{major}.{minor}" for major, minor in MULTIPROCESSORS)
         raise LookupError(
             f"nothing is known of the SM of {architecture}, only of {known}: "
-            "add its row of the CUDA C++ Programming Guide to MULTIPROCESSORS in harness/datasheet"
+            "add its row of the CUDA C++ Programming Guide to MULTIPROCESSORS in "
+            "harness/models/datasheet.py"
         )
     return MULTIPROCESSORS[capability]
 
