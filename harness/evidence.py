@@ -82,6 +82,14 @@ class Evidence:
             return "straddles"
         return Interval(self.value, *self.interval).against(self.bound)
 
+    @property
+    def room(self) -> float:
+        """The factor by which the interval clears its bound; infinite where there is none."""
+        if self.kind == "counted" or self.interval is None:
+            return math.inf
+        (low, high), (least, most) = self.interval, self.bound
+        return min(low / least if least else math.inf, most / high if most else math.inf)
+
     def as_json(self) -> dict[str, Any]:
         """Return the evidence as it stands in build/claims.json."""
         keys = ("kind", "device", "clock", "what", "value", "bound", "interval")

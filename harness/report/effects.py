@@ -17,11 +17,13 @@ STEPS: Final = {
         ("as published: V2 {}, V3 {}", "reduce_v2", "reduce_v3"),
         ("with a store: V2 {}, V3 {}", "reduce_v2-store", "reduce_v3-store"),
         ("V2 with a store and a mask: {}", "reduce_v2-mask-store"),
+        ("V4 with a store: {}", "reduce_v4-store"),
     ),
     "V3 to V4": (
         ("as published: V3 {}, V4 {}", "reduce_v3", "reduce_v4"),
+        ("on lines of their own: V3 {}, V4 {}", "reduce_v3-spread", "reduce_v4-spread"),
         ("with a store: V3 {}, V4 {}", "reduce_v3-store", "reduce_v4-store"),
-        ("their atomics alone: {}", "atomic_alone"),
+        ("the atomics alone: {}, on lines of their own {}", "atomic_alone", "atomic_alone-spread"),
     ),
     "V6 to V7": (
         ("as published: V6 {}, V7 {}", "reduce_v6", "reduce_v7"),

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from harness.evidence import Evidence
 from harness.spelling import bound, interval, shown
-from harness.timing import Outcome
 
 Row = dict[str, Any]
 LEGEND: Final = {  # the kinds of evidence, as build/claims.json names them
@@ -102,9 +101,9 @@ def source(evidence: Row) -> str:
     return f"{how} on {where}" if where else f"not {how}"
 
 
-def outcome(evidence: Row) -> Outcome:
-    """Return where the evidence lies: inside its bound, outside, or astride."""
-    return Evidence(**(evidence | _numbers(evidence))).outcome
+def as_evidence(row: Row) -> Evidence:
+    """Return a piece of evidence as it was before it was written."""
+    return Evidence(**(row | _numbers(row)))
 
 
 def _numbers(evidence: Row) -> Row:
@@ -119,10 +118,14 @@ def _numbers(evidence: Row) -> Row:
 
 
 def ranked(evidence: list[Row]) -> list[Row]:
-    """Return what failed, then what the test calls decisive, then times, causes and counts."""
+    """Return what failed, then what the test calls decisive, then times, causes and counts.
 
-    def rank(each: Row) -> tuple[bool, bool, int]:
-        return outcome(each) == "inside", not each.get("decisive"), WEIGHTS[label(each)]
+    Of its kind, what clears its bound by the least comes first.
+    """
+
+    def rank(each: Row) -> tuple[bool, bool, int, float]:
+        read, weight = as_evidence(each), WEIGHTS[label(each)]
+        return read.outcome == "inside", not read.decisive, weight, read.room
 
     return sorted(evidence, key=rank)
 

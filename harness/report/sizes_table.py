@@ -18,7 +18,7 @@ No GPU has these sums recorded yet. On one, with PyTorch, Triton and cuda-cccl b
 `python -m harness.report.sizes`, `tox -e claims`, `python -m harness.report.readme`.
 """
 HEAD: Final = (
-    "| n floats | `reduce_sum`, µs | GB/s | of the peak | fastest library | its µs "
+    "| n floats | kernel of `reduce_sum`, µs | GB/s | of the peak | fastest library | its µs "
     "| times as long as `reduce_sum` |\n|--:|--:|--:|--:|---|--:|---|\n"
 )
 

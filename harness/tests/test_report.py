@@ -14,7 +14,7 @@ from harness import report
 from harness.evidence import Evidence
 from harness.ledger import merged
 from harness.report import Ledger, show
-from harness.report.ledger import finding, source
+from harness.report.ledger import finding, ranked, source
 from harness.report.markdown import SHOWN, markdown
 from harness.report.page import page
 from harness.spelling import duration
@@ -133,6 +133,15 @@ def test_claims_json_is_schema_1() -> None:
     assert sorted(claim) == sorted(keys)
     keys = ["kind", "device", "clock", "what", "value", "bound", "interval"]
     assert all(list(each) == keys for each in claim["evidence"])
+
+
+def test_what_clears_its_bound_by_the_least_comes_first() -> None:
+    """Of sixty ratios the one that nearly failed is worth showing; a count has no room."""
+    roomy = EFFECT | {"what": "roomy", "interval": [1.9, 2.0]}
+    upper = EFFECT | {"what": "upper", "bound": [None, 1.6]}
+    assert [each["what"] for each in ranked([SECTORS, roomy, EFFECT, upper])] == [
+        *("upper", "V2 / V3", "roomy", "load sectors, AoS / SoA")
+    ]
 
 
 def test_markdown_says_why_and_shows_so_much_evidence() -> None:
