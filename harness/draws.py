@@ -8,7 +8,7 @@ What the arrays hold decides no branch here, so they hold zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -16,21 +16,13 @@ import numpy as np
 from harness.devices import Device, Launch
 from harness.devices.arguments import SCALARS
 from harness.workloads.access import RECORD
-from harness.workloads.reduction import RUNGS
+from harness.workloads.reduction import RUNGS, VARIANTS
 from kernels import Kernel, kernel, parameters
 
 BLOCKS: Final = (32, 64, 128, 256, 512, 1024)
 LARGEST: Final = 1 << 24  # elements
 THREADS: Final = 1 << 18  # of a launch without bounds
 PARTING: Final = "divergence"  # the source of kernels whose lanes part
-
-COUNTERFACTUALS: Final[tuple[tuple[str, dict[str, int]], ...]] = (
-    ("reduce_v2", {"MASK": 1}),
-    ("reduce_v2", {"MASK": 1, "STORE": 1}),
-    *((f"reduce_v{rung}", {"STORE": 1}) for rung in (2, 3, 4)),
-    *((f"reduce_v{rung}", {name: 1}) for rung in (6, 7) for name in ("INT_STRIDE", "SHUFFLE_DOWN")),
-)
-VARIANTS: Final = (*((rung, {}) for rung in RUNGS), *COUNTERFACTUALS)
 
 
 @dataclass(frozen=True)
@@ -119,14 +111,14 @@ def _up_to(random: Random, largest: int) -> int:
 
 
 def _ladder(random: Random) -> Draw:
-    rung, defines = _one(random, VARIANTS)
-    shape, block, n = RUNGS[rung], _one(random, BLOCKS), _up_to(random, LARGEST)
+    variant = _one(random, VARIANTS)
+    shape, block, n = RUNGS[variant.rung], _one(random, BLOCKS), _up_to(random, LARGEST)
     loads = n // shape.width
     needed = max(-(-loads // block), 1)
     grid = int(random.integers(16, 4097)) if shape.persistent else needed + int(random.integers(3))
-    entry = kernel("reduce_ladder", rung, BLOCK=block, **defines)
-    out = Zeros("f4", grid if "STORE" in defines else 1)
-    return Draw(entry, grid, block, (Zeros("f4", max(loads, 1) * shape.width), out, loads))
+    out = Zeros("f4", grid if variant.stores_partials else 1)
+    arguments = (Zeros("f4", max(loads, 1) * shape.width), out, loads)
+    return Draw(replace(variant, block=block).kernel, grid, block, arguments)
 
 
 def _threads(random: Random) -> tuple[int, int, int]:

@@ -13,26 +13,10 @@ from hypothesis import strategies as st
 from harness.models.counting import shared_per_block
 from harness.strategies import sizes
 from harness.workloads.atomics import AtomicAlone
-from harness.workloads.reduction import RUNGS, Reduction, count_sum
+from harness.workloads.reduction import RUNGS, VARIANTS, Reduction, count_sum
 
 WARP: Final = 32
 SECTOR: Final = 8  # floats
-STORING: Final = tuple(
-    Reduction(f"reduce_v{rung}", defines=defines)
-    for rung, defines in ((2, ("STORE",)), (2, ("MASK", "STORE")), (3, ("STORE",)), (4, ("STORE",)))
-)
-OTHERS: Final = (
-    *(Reduction(f"reduce_v{rung}", defines=("SPREAD",)) for rung in (3, 4)),
-    Reduction("reduce_v2", defines=("MASK",)),
-    *(Reduction(f"reduce_v{rung}", defines=("SHUFFLE_DOWN",)) for rung in (6, 7)),
-    Reduction("reduce_v6", defines=("INT_STRIDE",)),
-)
-VARIANTS: Final = (*map(Reduction, RUNGS), *STORING, *OTHERS)
-
-
-def short(reduction: Reduction) -> str:
-    """A rung and its defines: reduce_v2-mask-store."""
-    return "-".join((reduction.rung, *reduction.defines)).lower()
 
 
 def asked(n: int, width: int) -> tuple[int, int]:
@@ -50,7 +34,7 @@ def added(emulator: Any, reduction: Reduction, n: int) -> int:
     return reduction.grid(n // rung.width, emulator) + tail if rung.in_block else n
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=short)
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.label)
 def test_every_rung_loads_each_sector_once_at_any_n(emulator: Any, variant: Reduction) -> None:
     """Requests are ceil(n / 32), sectors ceil(n / 8), whatever the grid; none is loaded twice.
 
@@ -63,10 +47,11 @@ def test_every_rung_loads_each_sector_once_at_any_n(emulator: Any, variant: Redu
     @given(n=sizes(variant.block, 1 << 13), blocks=st.none() | st.integers(1, 4))
     def as_often_as_the_formula_says(n: int, blocks: int | None) -> None:
         rung = replace(variant, blocks=blocks)
-        n -= n % WARP if "INT_STRIDE" in rung.defines else 0
+        width = RUNGS[rung.rung].width
+        n -= n % (WARP * width) if "INT_STRIDE" in rung.defines else 0
         counters = count_sum(emulator, rung, n)
         loads, stores = (counters.traffic(opcode, "global") for opcode in ("ld", "st"))
-        assert (loads.requests, loads.sectors) == asked(n, RUNGS[rung.rung].width)
+        assert (loads.requests, loads.sectors) == asked(n, width)
         atomics = added(emulator, rung, n)
         places = [1] * atomics if "SPREAD" in rung.defines else [atomics] * bool(atomics)
         assert list(counters.atomics.values()) == places

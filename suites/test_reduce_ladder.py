@@ -404,15 +404,7 @@ WORKLOADS: Final = (
 )
 
 
-def short(workload: Reduction | AtomicAlone) -> str:
-    """A rung, and what sets it apart: reduce_v2-mask-store."""
-    if isinstance(workload, AtomicAlone):
-        return "atomic_alone-spread" if workload.spread else "atomic_alone"
-    block = () if workload.block == BLOCK else (str(workload.block),)
-    return "-".join((workload.rung, *block, *map(str.lower, workload.defines)))
-
-
-@pytest.mark.parametrize("workload", WORKLOADS, ids=short)
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.label)
 @pytest.mark.benchmark(group="reduce ladder")
 def test_the_ladder_is_timed(bench: Any, workload: Reduction | AtomicAlone) -> None:
     """A row of the benchmark table for each rung and each counterfactual.

@@ -21,22 +21,12 @@ from harness.devices import Device
 from harness.devices.arguments import ArgumentError
 from harness.strategies import Floats, boundary_sizes, floats
 from harness.workloads import reduction
-from harness.workloads.reduction import RUNGS, Reduction, reduce_sum
+from harness.workloads.reduction import RUNGS, VARIANTS, Reduction, reduce_sum
 from kernels import CompilationError, compile_source
 
 BLOCKS: Final = (32, 64, 128, 256, 512, 1024)
 EMULATED_LARGEST: Final = 1 << 17
 GPU_LARGEST: Final = 1 << 23
-
-VARIANTS: Final = (
-    *(Reduction(rung) for rung in RUNGS),
-    *(Reduction(f"reduce_v{rung}", defines=("STORE",)) for rung in (2, 3, 4)),
-    *(Reduction(f"reduce_v{rung}", defines=("SPREAD",)) for rung in (3, 4)),
-    Reduction("reduce_v2", defines=("MASK",)),
-    Reduction("reduce_v6", defines=("INT_STRIDE",)),
-    Reduction("reduce_v6", defines=("SHUFFLE_DOWN",)),
-    Reduction("reduce_v7", defines=("SHUFFLE_DOWN",)),
-)
 
 
 def assert_sum(device: Device, run: Reduction, x: np.ndarray[Any, Any]) -> None:
@@ -56,7 +46,7 @@ def assert_sum(device: Device, run: Reduction, x: np.ndarray[Any, Any]) -> None:
     assert error <= allowed, f"off by {error:.3g}, the bound is {allowed:.3g}"
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join((v.rung, *v.defines)).lower())
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.label)
 def test_every_rung_sums_any_array(device: Device, variant: Reduction) -> None:
     """Sizes around every edge of a launch; values that cancel, are tiny, or are no numbers.
 
@@ -74,7 +64,7 @@ def test_every_rung_sums_any_array(device: Device, variant: Reduction) -> None:
     sums()
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join((v.rung, *v.defines)).lower())
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.label)
 def test_the_check_of_a_timed_sum_sees_one_lost_element(
     device: Device, variant: Reduction, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from harness.devices.emulator.sass.tests import parting
 from harness.devices.emulator.sass.tests.merging import merged
-from harness.draws import DIVERGENT, VARIANTS, Zeros, draw, launches
+from harness.draws import DIVERGENT, Zeros, draw, launches
 from harness.instructions import (
     EXECUTED,
     FILE,
@@ -27,6 +27,7 @@ from harness.instructions import (
     stored,
 )
 from harness.profiler import write
+from harness.workloads.reduction import VARIANTS
 from kernels import compile_kernel
 
 GPU: Final = {"device": "NVIDIA H200", "driver": "580.159.04", "architecture": "sm_90"}

@@ -25,9 +25,14 @@ class AtomicAlone:
     spread: bool = False
 
     @property
+    def label(self) -> str:
+        """The kernel, and where it adds."""
+        return "atomic_alone-spread" if self.spread else "atomic_alone"
+
+    @property
     def name(self) -> str:
         """The kernel and its grid."""
-        return f"atomic_alone{'-spread' if self.spread else ''} blocks={self.blocks}"
+        return f"{self.label} blocks={self.blocks}"
 
     @property
     def kernel(self) -> Kernel:

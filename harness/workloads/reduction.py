@@ -103,6 +103,12 @@ class Reduction:
         return f"{self.kernel} n={self.n}"
 
     @property
+    def label(self) -> str:
+        """The rung and what sets it apart: reduce_v2-mask-store, reduce_v3-512."""
+        block = () if self.block == Reduction.block else (str(self.block),)
+        return "-".join((self.rung, *block, *map(str.lower, self.defines)))
+
+    @property
     def kernel(self) -> Kernel:
         """The compiled entry."""
         return kernel(SOURCE, self.rung, BLOCK=self.block, **dict.fromkeys(self.defines, 1))
@@ -176,6 +182,20 @@ class Reduction:
         if not rung.in_block:
             return 0
         return 10 if rung.shuffles else self.block.bit_length() - 1
+
+
+COUNTERFACTUALS: Final = (
+    Reduction("reduce_v2", defines=("MASK",)),
+    Reduction("reduce_v2", defines=("MASK", "STORE")),
+    *(Reduction(f"reduce_v{rung}", defines=("STORE",)) for rung in (2, 3, 4)),
+    *(Reduction(f"reduce_v{rung}", defines=("SPREAD",)) for rung in (3, 4)),
+    *(
+        Reduction(f"reduce_v{rung}", defines=(define,))
+        for rung in (6, 7)
+        for define in ("INT_STRIDE", "SHUFFLE_DOWN")
+    ),
+)
+VARIANTS: Final = (*map(Reduction, RUNGS), *COUNTERFACTUALS)
 
 
 @dataclass(frozen=True)
