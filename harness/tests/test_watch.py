@@ -86,9 +86,13 @@ def test_a_clock_that_falls_during_the_measurement_is_seen() -> None:
 
 def test_readings_stand_for_a_while() -> None:
     """One costs milliseconds: it is not taken anew for each block."""
-    taken: list[int] = []
-    found = Watch(lambda: {"power_w": float(len(taken))}, clock=lambda: 0.01 * len(taken))
-    found._read = lambda: taken.append(1) or dict(CALM)  # type: ignore[func-returns-value]
+    taken: list[dict[str, Any]] = []
+
+    def read() -> dict[str, Any]:
+        taken.append(CALM)
+        return CALM
+
+    found = Watch(read, clock=lambda: 0.01 * len(taken))
     for _ in range(5):
         found.undisturbed(lambda _: 0)
     assert len(taken) == 1
