@@ -27,6 +27,11 @@ class Array(Protocol):
     def __getitem__(self, index: slice) -> Array: ...
 
 
+def address_of(array: Array) -> int:
+    """Return where an array begins in the memory of its device."""
+    return int(array.__cuda_array_interface__["data"][0])
+
+
 class Device(Hashable, Protocol):
     """What a suite may ask of a device."""
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from harness.devices import Array, Launch, Routine
+from harness.devices import Array, Launch, Routine, address_of
 from harness.devices.arguments import pack
 from harness.devices.clocks import Clock, choose
 from harness.devices.driver import open_cupy
@@ -157,7 +157,7 @@ class CudaDevice:
 
     def copy(self, source: Array, target: Array, size: int) -> Callable[[], None]:
         """Return the card's own copy of `size` bytes, ready to be queued."""
-        ends = _address(target), _address(source)
+        ends = address_of(target), address_of(source)
         kind = self._runtime.memcpyDeviceToDevice
         return lambda: self._runtime.memcpyAsync(*ends, size, kind, 0)
 
@@ -242,7 +242,3 @@ def _load(binary: Binary) -> Any:
     module = Module()
     module.load(binary.cubin)
     return module
-
-
-def _address(array: Array) -> int:
-    return int(array.__cuda_array_interface__["data"][0])

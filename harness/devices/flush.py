@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from harness.devices import Array
+from harness.devices import Array, address_of
 
 FLUSH: Final = "read_all"
 BLOCK: Final = 256
@@ -26,7 +26,7 @@ def make_flush(
     write: dirty lines would be written back inside the next kernel (+14 % on one of 62 us on an
     H200).
     """
-    addresses = [np.uint64(array.__cuda_array_interface__["data"][0]) for array in memory]
+    addresses = [np.uint64(address_of(array)) for array in memory]
     shape = (multiprocessors * THREADS // BLOCK,), (BLOCK,)
 
     def flush(_kept: tuple[Array, Array] = memory) -> None:

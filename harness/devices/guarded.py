@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from harness.devices import Array
+from harness.devices import Array, address_of
 from kernels import Kernel
 
 GUARD: Final = 512  # bytes on either side: the alignment that an allocation has is kept
@@ -58,7 +58,7 @@ class GuardedMemory:
         array = self.filled(values.shape, values.dtype, PATTERN)
         if host.nbytes:
             kind = self._runtime.memcpyHostToDevice
-            self._runtime.memcpy(_address(array), host.ctypes.data, host.nbytes, kind)
+            self._runtime.memcpy(address_of(array), host.ctypes.data, host.nbytes, kind)
         return array
 
     def repeated(self, values: NDArray[Any], size: int) -> Array:
@@ -67,7 +67,7 @@ class GuardedMemory:
             raise ValueError(f"nothing to repeat: {size} elements of an empty array")
         host = np.ascontiguousarray(values.reshape(-1)[:size])
         array = self.filled(size, values.dtype, PATTERN)
-        start, filled, whole = _address(array), host.nbytes, size * host.itemsize
+        start, filled, whole = address_of(array), host.nbytes, size * host.itemsize
         if filled:
             kind = self._runtime.memcpyHostToDevice
             self._runtime.memcpy(start, host.ctypes.data, filled, kind)
@@ -123,7 +123,3 @@ class GuardedMemory:
             if changed.size:
                 self._runtime.memsetAsync(start, PATTERN, GUARD, 0)
                 yield side, int(changed[-1]) - GUARD if side == "before" else int(changed[0]) + 1
-
-
-def _address(array: Array) -> int:
-    return int(array.__cuda_array_interface__["data"][0])

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from harness.devices import Array, Device, Launch
+from harness.devices import Array, Device, Launch, address_of
 from harness.devices.arguments import ArgumentError, vector_size
 from harness.models.accuracy import sum_error
 from harness.timing import Ideal
@@ -230,7 +230,7 @@ def launch_of(device: Device, x: Array, out: Array, element: str, shape: Shape) 
             "reduce_sum does"
         )
     kind, size = ELEMENTS[element], vector_size(ANY, x)
-    address = int(x.__cuda_array_interface__["data"][0])
+    address = address_of(x)
     if address % kind.stored.itemsize:
         raise ArgumentError(
             f"x begins at {address:#x}, no multiple of the {kind.stored.itemsize} bytes of "
