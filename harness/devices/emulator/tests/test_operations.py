@@ -17,7 +17,6 @@ from harness.devices.emulator.tests.ptx_text import entry_text, pointer, program
 
 WARP: Final = range(32)
 FULL: Final = "0xffffffff"
-POISON: Final = -1  # an int32 that nothing stored
 
 # body, signature, inputs by lane, expected by lane
 BODIES: Final[list[tuple[str, str, list[list[Any]], list[Any]]]] = [
