@@ -116,7 +116,7 @@ def _ladder(random: Random) -> Draw:
     loads = n // shape.width
     needed = max(-(-loads // block), 1)
     grid = int(random.integers(16, 4097)) if shape.persistent else needed + int(random.integers(3))
-    out = Zeros("f4", grid if variant.stores_partials else 1)
+    out = Zeros("f4", grid * variant.own or 1)
     arguments = (Zeros("f4", max(loads, 1) * shape.width), out, loads)
     return Draw(replace(variant, block=block).kernel, grid, block, arguments)
 

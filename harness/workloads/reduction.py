@@ -118,11 +118,18 @@ class Reduction:
         """Whether each block stores its own sum, without an atomic."""
         return "STORE" in self.defines
 
+    @property
+    def own(self) -> int:
+        """Floats that each block has for its own sum; 0 where all blocks add into one."""
+        if self.stores_partials:
+            return 1
+        return LINE if "SPREAD" in self.defines else 0
+
     def places(self, device: Device, grid: int) -> Array | None:
         """Return where `grid` blocks leave sums of their own; None if all add into one float."""
         if self.stores_partials:
             return device.empty(grid, np.float32)
-        return own_lines(device, grid) if "SPREAD" in self.defines else None
+        return own_lines(device, grid) if self.own else None
 
     def grid(self, loads: int, device: Device) -> int:
         """Return the blocks for `loads` loads."""
