@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from harness.draws import DIVERGENT
+from harness.workloads.reduction import VARIANTS
 from kernels import Kernel, kernel, parameters
 
 # Of a property over code that must be compiled first: 1,000 with --hypothesis-profile=fuzz.
@@ -18,20 +20,11 @@ ARCHITECTURES: Final = ("sm_80", "sm_90", "sm_100", "sm_120")
 BLOCKS: Final = (32, 64, 128, 256, 512, 1024)
 BRANCHES: Final = str(Path(__file__).with_name("branches"))
 
-RUNGS: Final = (*(f"reduce_v{i}" for i in range(1, 8)), "reduce_v5_float4")
-VARIANTS: Final = (
-    *((rung, {}) for rung in RUNGS),
-    ("reduce_v2", {"MASK": 1}),
-    ("reduce_v2", {"MASK": 1, "STORE": 1}),
-    *((f"reduce_v{i}", {"STORE": 1}) for i in (2, 3, 4)),
-    *((f"reduce_v{i}", {"SPREAD": 1}) for i in (3, 4)),
-    *((f"reduce_v{i}", {define: 1}) for i in (6, 7) for define in ("INT_STRIDE", "SHUFFLE_DOWN")),
-)
 ROWS: Final = ({"ROW": 1024, "BLOCK": 128},)
 
 # Every kernel of kernels/*.cu that a launch alone decides, with a size that it was made for.
 COUNTED: Final = (
-    *(kernel("reduce_ladder", name, BLOCK=256, **defines) for name, defines in VARIANTS),
+    *(variant.kernel for variant in VARIANTS),
     *(kernel("reduce_ladder", "atomic_alone", BLOCK=256, **d) for d in ({}, {"SPREAD": 1})),
     *(kernel("coalescing", f"update_{layout}") for layout in ("aos", "soa")),
     *(kernel("coalescing", f"copy_{pattern}") for pattern in ("offset", "strided", "permuted")),
@@ -82,7 +75,7 @@ def block_of(entry: Kernel, block: int) -> int:
 def ladder() -> st.SearchStrategy[Kernel]:
     """Draw a rung, a counterfactual and a block."""
     return st.builds(
-        lambda variant, block: kernel("reduce_ladder", variant[0], BLOCK=block, **variant[1]),
+        lambda variant, block: replace(variant, block=block).kernel,
         st.sampled_from(VARIANTS),
         st.sampled_from(BLOCKS),
     )

@@ -6,7 +6,7 @@ no request there; those are counted apart and taken off.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from harness.devices.arguments import POINTERS
 from harness.devices.emulator import Counters, EmulatedDevice, SassCount
-from harness.devices.emulator.sass.tests.launches import ARCHITECTURES, CASES, ROWS, VARIANTS
+from harness.devices.emulator.sass.tests.launches import ARCHITECTURES, CASES, ROWS
+from harness.workloads.reduction import VARIANTS
 from kernels import Kernel, kernel, parameters
 
 ELEMENTS: Final = 1 << 16  # what every array has, as many as the largest launch touches
@@ -73,8 +74,8 @@ WARPS: Final = st.integers(1, 8).map(lambda warps: 32 * warps)
 N: Final = st.integers(0, 4096)
 FAMILIES: Final = (
     *(
-        fitted(kernel("reduce_ladder", name, BLOCK=block, **defines), 12, n=N, n4=N)
-        for name, defines in VARIANTS
+        fitted(replace(variant, block=block).kernel, 12, n=N, n4=N)
+        for variant in VARIANTS
         for block in (64, 256)
     ),
     small(any_of("coalescing", "update_aos", "update_soa"), 8, ANY_BLOCK),
