@@ -48,6 +48,11 @@ def _compared(config: pytest.Config) -> list[Path]:
     chosen: str | bool | None = config.getoption("benchmark_compare")
     if not chosen:
         return []
+    if isinstance(chosen, str) and (Path(chosen).is_dir() or Path(chosen).suffix == ".py"):
+        raise pytest.UsageError(
+            f"cannot compare with {chosen}: --benchmark-compare takes a path that follows it for a "
+            "recording, so put the option last"
+        )
     if isinstance(chosen, str) and Path(chosen).is_file():
         return [Path(chosen)]
     folder = _storage(config)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.instructions import NONE_PARTED, Measured, Record, stored
+from harness.ledger import stated
 from harness.report.effects import effects
 from harness.report.ledger import Ledger, Row, deciding, finding, instead, says
 from harness.report.markdown import cell
@@ -66,13 +67,19 @@ def whole(path: Path) -> Any:
     Raises
     ------
     SystemExit
-        The file is missing, or holds a part of the claims: the rows of the others would go.
+        The file is missing, or holds a part of the claims or one that is gone: rows would be lost,
+        or come back.
     """
     if not path.is_file():
         raise SystemExit(f"{path} is not there: {FIRST}")
     document = json.loads(path.read_text("utf-8"))
     if document.get("partial"):
         raise SystemExit(f"{path} holds a part of the claims: {FIRST}")
+    ids = {row["id"] for row in document["claims"]}
+    if other := ids.symmetric_difference(stated(ROOT / "suites")):
+        raise SystemExit(
+            f"{path} is of other claims than suites/ ({', '.join(sorted(other))}): {FIRST}"
+        )
     return document
 
 
@@ -88,6 +95,7 @@ def main() -> None:
     text = EFFECTS.sub(lambda match: match[1] + times + match[2], text)
     text = EXECUTED.sub(lambda match: match[1] + held + match[2], text)
     readme.write_text(text, "utf-8")
+    print(f"{readme} written: {len(document['claims'])} claims")
 
 
 if __name__ == "__main__":

@@ -89,6 +89,8 @@ def checkout(root: Path, **changed: Any) -> None:
     evidence = [{**FACTS, "what": what, "value": 1, "bound": 1} for what in ("first", "second")]
     row = CLAIM | {"verdict": "holds", "finding": "", "evidence": evidence}
     (root / "build").mkdir()
+    (root / "suites").mkdir()
+    (root / "suites" / "test_a.py").write_text('@pytest.mark.claim("a.b", "says")\n')
     document = {"schema": 1, "device": {"name": "x"}, "claims": [row]} | changed
     (root / "build" / "claims.json").write_text(json.dumps(document))
 
@@ -132,6 +134,17 @@ def test_a_part_of_the_claims_does_not_replace_the_table(
     with pytest.raises(SystemExit, match="is not there: run `tox -e claims` without a selection"):
         readme.main()
     assert (tmp_path / "README.md").read_text() == before
+
+
+def test_a_claim_that_is_gone_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is a new one left out: the run is older than the suites."""
+    monkeypatch.setattr(readme, "ROOT", tmp_path)
+    checkout(tmp_path)
+    (tmp_path / "suites" / "test_a.py").write_text('@pytest.mark.claim("a.c", "says")\n')
+    with pytest.raises(SystemExit, match=r"other claims than suites/ \(a.b, a.c\): run `tox"):
+        readme.main()
 
 
 def test_every_kernel_file_has_its_suite() -> None:

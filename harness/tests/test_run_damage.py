@@ -83,6 +83,14 @@ def test_a_damaged_baseline_that_was_asked_for_is_a_usage_error(
     ended(run.on(FakeGPU(), f"--benchmark-compare{chosen}"), "cannot compare: ")
 
 
+@pytest.mark.parametrize("tests", ["suites", "suites/test_ladder.py"])
+def test_tests_behind_the_option_are_no_recording(run: Run, tests: str) -> None:
+    """The option has swallowed it: nothing is damaged, and there is nothing to record again."""
+    run.write(ladder=LADDER)
+    result = run.on(FakeGPU(), "--benchmark-compare", tests)
+    ended(result, f"{tests}: --benchmark-compare takes a path that follows it for a recording")
+
+
 @pytest.mark.parametrize(
     "option",
     ["--benchmark-autosave", "--benchmark-save=x", f"--benchmark-json=baselines/{NEWEST}"],
