@@ -21,6 +21,7 @@ from harness.devices import Device, Launch
 from harness.devices.arguments import ArgumentError
 from harness.devices.disassembly import DisassemblerMissing
 from harness.devices.emulator import Unsupported
+from harness.models.accuracy import exact_sum
 from harness.models.counting import loads_under_way
 from harness.strategies import Floats, boundary_sizes, floats
 from harness.workloads import limit
@@ -108,15 +109,12 @@ def test_any_float32_is_summed_within_the_bound(device: Device) -> None:
 
 def assert_sum(device: Device, x: np.ndarray[Any, Any], found: float, shape: Shape) -> None:
     """Hold a float32 sum against the exact one."""
-    wide = x.astype(np.float64)
-    special = wide[~np.isfinite(wide)]
-    if special.size:
-        expected = special[0] if (special == special[0]).all() else math.nan
-        np.testing.assert_equal(found, expected)
+    exact = exact_sum(x)
+    if not math.isfinite(exact):
+        np.testing.assert_equal(found, exact)
         return
-    magnitude = math.fsum(np.abs(wide))
-    error = abs(found - math.fsum(wide))
-    assert error <= error_bound(device, len(x), "float32", shape, magnitude)
+    magnitude = exact_sum(np.abs(x))
+    assert abs(found - exact) <= error_bound(device, len(x), "float32", shape, magnitude)
 
 
 @pytest.mark.parametrize("element", ELEMENTS)

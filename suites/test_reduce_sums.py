@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from harness.devices import Device
 from harness.devices.arguments import ArgumentError
+from harness.models.accuracy import exact_sum
 from harness.strategies import Floats, boundary_sizes, floats
 from harness.workloads import reduction
 from harness.workloads.reduction import RUNGS, VARIANTS, Reduction, reduce_sum
@@ -30,18 +31,13 @@ GPU_LARGEST: Final = 1 << 23
 
 
 def assert_sum(device: Device, run: Reduction, x: np.ndarray[Any, Any]) -> None:
-    """Hold the sum of x against the exact one.
-
-    NaN, or infinities of both signs, give NaN; infinities of one sign give that infinity.
-    """
-    found, wide = reduce_sum(device, run, device.put(x)), x.astype(np.float64)
-    special = wide[~np.isfinite(wide)]
-    if special.size:
-        expected = special[0] if (special == special[0]).all() else math.nan
-        np.testing.assert_equal(found, expected)
+    """Hold the sum of x against the exact one."""
+    found, exact = reduce_sum(device, run, device.put(x)), exact_sum(x)
+    if not math.isfinite(exact):
+        np.testing.assert_equal(found, exact)
         return
-    error = abs(found - math.fsum(wide))
-    allowed = run.bound(math.fsum(np.abs(wide)), len(x), device)
+    error = abs(found - exact)
+    allowed = run.bound(exact_sum(np.abs(x)), len(x), device)
     target(error / allowed if allowed else 0.0, label="share of the error bound")
     assert error <= allowed, f"off by {error:.3g}, the bound is {allowed:.3g}"
 

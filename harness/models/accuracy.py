@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 ROUNDOFF: Final = 2.0**-24  # of float32: the relative error of one operation
+
+
+def exact_sum(values: Iterable[float]) -> float:
+    """Return the exact sum, rounded once to float64.
+
+    NaN, or infinities of both signs, give NaN; infinities of one sign give that infinity.
+    """
+    try:
+        return math.fsum(values)
+    except ValueError:  # infinities of both signs
+        return math.nan
 
 
 def gamma(height: int, dtype: DTypeLike = np.float32) -> float:

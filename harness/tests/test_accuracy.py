@@ -9,10 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.models.accuracy import ROUNDOFF, gamma, sum_error
+from harness.models.accuracy import ROUNDOFF, exact_sum, gamma, sum_error
 from harness.strategies import Floats
 
 KINDS = ("normal", "ones", "cancelling", "wide", "subnormal", "absorbing")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([2.0**60, 1.0, -(2.0**60)], 1.0),
+        ([], 0.0),
+        ([1.0, math.inf, math.inf], math.inf),
+        ([-math.inf, 1.0], -math.inf),
+        ([math.inf, -math.inf], math.nan),
+        ([math.inf, math.nan], math.nan),
+    ],
+)
+def test_the_exact_sum_knows_what_is_no_number(values: list[float], expected: float) -> None:
+    """As IEEE 754 has it, in any order of addition."""
+    np.testing.assert_equal(exact_sum(values), expected)
 
 
 def test_gamma_is_higham_s_until_nothing_is_certain() -> None:

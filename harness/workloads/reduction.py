@@ -6,7 +6,6 @@ elements. Here n may be 0 or past 2^31, and nothing is dropped.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from harness.devices import Array, Device, Launch
 from harness.devices.arguments import vector_size
 from harness.devices.emulator import Counters, EmulatedDevice
-from harness.models.accuracy import sum_error
+from harness.models.accuracy import exact_sum, sum_error
 from kernels import Kernel, kernel
 
 SOURCE: Final = "reduce_ladder"
@@ -235,10 +234,7 @@ def reduce_sum(device: Device, reduction: Reduction, x: Array) -> float:
         device.launch(run.kernel, grid, run.block, view, out if own is None else own, part.loads)
         if own is not None:
             partials.extend(device.get(own).tolist())
-    try:
-        return math.fsum([*partials, float(device.get(out)[0])])
-    except ValueError:  # infinities of both signs
-        return math.nan
+    return exact_sum([*partials, float(device.get(out)[0])])
 
 
 def count_sum(emulator: EmulatedDevice, reduction: Reduction, n: int) -> Counters:
