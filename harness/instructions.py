@@ -91,7 +91,7 @@ def run(chosen: Sequence[Draw]) -> None:
         each.prepare(device).on(device)
 
 
-Profile = Callable[[Sequence[str], Sequence[str], int], list[dict[str, float]]]
+Profiler = Callable[[Sequence[str], Sequence[str], int], list[dict[str, float]]]
 
 
 def main(
@@ -111,7 +111,7 @@ def main(
     return None
 
 
-def document(seed: int, number: int, gpu: dict[str, Any], profile: Profile) -> dict[str, Any]:
+def document(seed: int, number: int, gpu: dict[str, Any], profile: Profiler) -> dict[str, Any]:
     """Profile `number` drawn launches and the fixed ones; return the hardware's counts and ours."""
     chosen = launches(seed, number)
     counters = profile([each.kernel.name for each in chosen], [EXECUTED], 1)

@@ -20,10 +20,10 @@ from harness.baselines import slug
 from harness.baselines.definition import SOURCE, source_digest
 from harness.baselines.shape import DROPPED, NO_CLAIMS, NOT_COMPARABLE
 from harness.devices import Launch
-from harness.ledger import merged
 from harness.pytest_claims import COLLECTOR, RIG, opened
 from harness.ratios import Measured
 from harness.rig import Rig
+from harness.rows import merged
 from harness.watch import NotComparable
 
 DEFAULT_STORAGE: Final = "file://./.benchmarks"

@@ -18,9 +18,9 @@ from harness.baselines import Baseline, BaselineError
 from harness.claims import Claim, Statement, paragraphs, sentence, statement
 from harness.devices import Device
 from harness.devices.cuda import DeadContext
-from harness.ledger import entry, merged, part, stated
 from harness.report.pictures import drawn
 from harness.rig import Rig
+from harness.rows import entry, merged, part, stated
 
 RIG: Final = pytest.StashKey[Rig]()
 STATEMENT: Final = pytest.StashKey[Statement]()

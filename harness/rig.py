@@ -10,6 +10,7 @@ from harness import baselines
 from harness.baselines import Baseline
 from harness.devices import Device, NoGPU, TimedDevice, opening
 from harness.devices.driver import probe_compiler
+from harness.models import peaks
 from harness.ratios import Measured, Recorded
 from harness.visible import placed
 from harness.workbench import Workbench
@@ -124,11 +125,10 @@ class Rig:
         """The memory's peak in bytes/s, if the device knows it."""
         return getattr(self.timed, "peak_bandwidth", None)
 
-    @cached_property
+    @property
     def copy_rate(self) -> float | None:
-        """What a plain copy reaches in this session, bytes/s, measured once."""
-        copy = getattr(self.timed, "copy_bandwidth", None)
-        return copy() if copy else None
+        """What the card's own copy reaches in this session, bytes/s; claims are held against it."""
+        return peaks.copy_bandwidth(self.timed) if self.timed else None
 
     def bandwidths(self) -> dict[str, float]:
         """Return the memory's peak and a copy's bandwidth in GB/s, as far as they are known."""

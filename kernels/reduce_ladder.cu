@@ -16,7 +16,7 @@
 //   MASK          V2: tid & (step - 1) in place of tid % step
 //   STORE         V2-V4: a plain store per block in place of the atomic
 //   SPREAD        V2-V4, atomic_alone: each block's atomic adds into a cache line of its own, not all into one float
-//   INT_STRIDE    V6: a signed grid stride, which the compiler may unroll
+//   INT_STRIDE    V6, V7: a signed grid stride, which the compiler may unroll
 //   SHUFFLE_DOWN  V6, V7: __shfl_down_sync in place of __shfl_xor_sync
 
 #ifdef MASK

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.instructions import NONE_PARTED, Measured, Record, stored
-from harness.ledger import stated
 from harness.report.effects import effects
 from harness.report.ledger import Ledger, Row, deciding, finding, instead, says
 from harness.report.markdown import cell
 from harness.report.sizes_table import every_size
+from harness.rows import stated
 
 ROOT: Final = Path(__file__).parents[2]
 TABLE: Final = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->)", re.DOTALL)

@@ -11,9 +11,9 @@ import pytest
 
 from harness.draws import DIVERGENT, draw
 from harness.instructions import NONE_PARTED, Measured, Record, stored
-from harness.ledger import MARK
 from harness.report import Ledger, readme
 from harness.report.effects import effects
+from harness.rows import MARK
 from harness.tests.fakes import document
 
 ROOT: Final = Path(__file__).parents[2]

@@ -12,11 +12,11 @@ import pytest
 
 from harness import report
 from harness.evidence import Evidence
-from harness.ledger import merged
 from harness.report import Ledger, show
 from harness.report.ledger import finding, ranked, source
 from harness.report.markdown import SHOWN, markdown
 from harness.report.page import page
+from harness.rows import merged
 from harness.spelling import duration
 
 WIDTH = 100

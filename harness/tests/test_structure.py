@@ -23,7 +23,7 @@ LAYERS: Final = (
     ("harness.timing", "harness.comparison", "harness.watch", "harness.workbench"),
     ("harness.models", "harness.workloads", "harness.strategies", "harness.draws"),
     ("harness.evidence", "harness.ratios", "harness.profiles", "harness.instructions"),
-    ("harness.claims", "harness.ledger"),
+    ("harness.claims", "harness.rows"),
     ("harness.gate",),  # the verdicts on a night
     ("harness.report",),  # whatever is shown of claims and nights
     ("harness.rig", "harness.benchmark_files", "harness.pytest_claims"),
