@@ -111,7 +111,10 @@ def claim(request: pytest.FixtureRequest) -> Claim:
 
 @pytest.fixture
 def bench(pytestconfig: pytest.Config, benchmark: Any) -> Callable[[Workload], list[float]]:
-    """Time a workload for the table and the baseline: bench(workload) -> seconds."""
+    """Time a workload for the table and the baseline: bench(workload) -> seconds.
+
+    It fails on a wrong result, and on a time that no memory can do.
+    """
     return lambda workload: pytest_benchmarks.time_workload(
         pytestconfig.stash[RIG], benchmark, workload
     )

@@ -182,10 +182,7 @@ def short(workload: StridedReads | Transpose) -> str:
 @pytest.mark.parametrize("workload", WORKLOADS, ids=short)
 @pytest.mark.benchmark(group="banks")
 def test_the_bank_patterns_are_timed(bench: Any, workload: StridedReads | Transpose) -> None:
-    """A row of the benchmark table for each stride and each tile.
-
-    `bench` itself fails on a wrong result and on a time that no memory can do.
-    """
+    """A row of the benchmark table for each stride and each tile."""
     bench(workload)
 
 

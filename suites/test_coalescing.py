@@ -152,10 +152,7 @@ VARIANTS = [
 @pytest.mark.parametrize("workload", VARIANTS, ids=lambda workload: workload.name.split(" ")[0])
 @pytest.mark.benchmark(group="coalescing")
 def test_the_access_patterns_are_timed(bench: Any, workload: Update | Copy) -> None:
-    """A row of the benchmark table for each access pattern.
-
-    `bench` itself fails on a wrong result and on a time that no memory can do.
-    """
+    """A row of the benchmark table for each access pattern."""
     bench(workload)
 
 

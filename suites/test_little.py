@@ -173,10 +173,7 @@ def short(workload: Read | Chase) -> str:
 @pytest.mark.parametrize("workload", [*CELLS, BEYOND, COLD, IN_L2], ids=short)
 @pytest.mark.benchmark(group="bytes in flight")
 def test_bytes_in_flight_are_timed(bench: Any, workload: Read | Chase) -> None:
-    """A row of the benchmark table for each point of the curve, and for the latencies.
-
-    `bench` itself fails on a wrong result and on a time that no memory can do.
-    """
+    """A row of the benchmark table for each point of the curve, and for the latencies."""
     bench(workload)
 
 

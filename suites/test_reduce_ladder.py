@@ -366,8 +366,5 @@ WORKLOADS: Final = (
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.label)
 @pytest.mark.benchmark(group="reduce ladder")
 def test_the_ladder_is_timed(bench: Any, workload: Reduction | AtomicAlone) -> None:
-    """A row of the benchmark table for each rung and each counterfactual.
-
-    `bench` itself fails on a wrong result and on a time that no memory can do.
-    """
+    """A row of the benchmark table for each rung and each counterfactual."""
     bench(workload)

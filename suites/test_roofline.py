@@ -173,10 +173,7 @@ TIMED: Final[dict[str, Workload]] = {
 @pytest.mark.parametrize("name", TIMED)
 @pytest.mark.benchmark(group="roofline")
 def test_the_roofline_is_timed(bench: Any, name: str) -> None:
-    """A row of the benchmark table, and a point under the roof, for each.
-
-    `bench` itself fails on a wrong result and on a time that no memory can do.
-    """
+    """A row of the benchmark table, and a point under the roof, for each."""
     bench(TIMED[name])
 
 

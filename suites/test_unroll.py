@@ -195,10 +195,7 @@ def short(workload: MultiplyAdd) -> str:
 @pytest.mark.parametrize("workload", [NAIVE, STRIDE, OFFSET, OFFSET_AT_RUN_TIME], ids=short)
 @pytest.mark.benchmark(group="unroll")
 def test_the_three_kernels_are_timed(bench: Any, workload: MultiplyAdd) -> None:
-    """A row of the benchmark table for each kernel and the counterfactual.
-
-    `bench` itself fails on a wrong result and on a time that no memory can do.
-    """
+    """A row of the benchmark table for each kernel and the counterfactual."""
     bench(workload)
 
 
