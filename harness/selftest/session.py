@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache, partial
+from itertools import count, islice
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -13,6 +15,7 @@ import numpy as np
 
 from harness.comparison import RULE, Rule
 from harness.devices import Workload
+from harness.selftest.calibration import CannotPlant, Waits
 from harness.selftest.plants import WRONG, CardCopy, planted, waiting
 from harness.selftest.power import smallest_detectable
 from harness.selftest.trials import (
@@ -24,15 +27,16 @@ from harness.selftest.trials import (
     false_alarms,
     wrong_flagged,
 )
-from harness.timing import Bound, Budget, ratio
-from harness.watch import NotComparable
+from harness.timing import Bound, Budget, Pair, ratio
 from harness.workbench import Workbench
 from harness.workloads.access import Update
 from harness.workloads.reduction import Reduction
 
 CORE_CLOCK_KHZ: Final = 13  # CUDA's number of the device attribute
-CALIBRATION: Final = Budget(pairs=2048, first=2048)  # finds a median ratio to about 0.05 %
-CORRECTIONS: Final = 2  # the first finds the wait, the second what of it hides
+ROUNDS: Final = 40
+LONGEST: Final = 0.1  # of the rung's time, if nothing of a wait hid and the clock ran as said
+BLOCK: Final = Budget(pairs=256, first=256)
+BLOCKS: Final = 8  # 2048 pairs tell a slow-down to about 0.05 %
 ANY: Final[Bound] = (None, None)
 SMALL: Final = 1 << 16  # elements; a sum of whole numbers is checked exactly, at any size
 SLOWDOWNS: Final = (0.02, 0.01, 0.05)
@@ -51,13 +55,14 @@ SUBJECTS: Final[dict[str, Workload]] = {
 class Plan:
     """What a self-test compares.
 
-    `slowed(bench, slowdown)` returns `old` as a kernel that takes 1 + slowdown times as long.
+    `slowed(proving, slowdown)` returns `old` as a kernel that takes 1 + slowdown times as long, and
+    how much longer it was measured to take.
     """
 
     subjects: dict[str, Workload]
     old: Workload
     benchmark: str
-    slowed: Callable[[Workbench, float], Workload]
+    slowed: Callable[[Proving, float], tuple[Workload, float]]
     wrong: dict[str, Workload]
     trials: int = 200
     sabotage_trials: int = 50
@@ -66,24 +71,32 @@ class Plan:
 
 
 def plan(folder: Path, trials: int, sabotage_trials: int) -> Plan:
-    """Return the plan for a GPU; `folder` takes the sources of the planted kernels.
-
-    A planted slow-down is one of measured time, whatever of a wait hides behind other blocks.
-    """
+    """Return the plan for a GPU; `folder` takes the sources of the planted kernels."""
     wrong: dict[str, Workload] = {
         plant.name: planted(plant, folder, SMALL) for plant in WRONG if plant.safe
     }
+    waits = cache(partial(_waits, folder))
 
-    def slowed(bench: Workbench, slowdown: float) -> Workload:
-        hertz, cycles = bench.device.attribute(CORE_CLOCK_KHZ) * 1000, 0
-        for seed in range(CORRECTIONS):
-            slow = planted(waiting(cycles), folder)
-            pairs = bench.pairs(slow, V7, ANY, budget=CALIBRATION, seed=seed)
-            missing = 1 + slowdown - ratio(pairs).value
-            cycles += round(missing * median(old for _, old in pairs) * hertz)
-        return planted(waiting(cycles), folder)
+    def slowed(proving: Proving, slowdown: float) -> tuple[Workload, float]:
+        cycles, measured = waits(proving).costing(slowdown)
+        return planted(waiting(cycles), folder), measured
 
     return Plan(SUBJECTS, V7, "reduce_v7", slowed, wrong, trials, sabotage_trials)
+
+
+def _waits(folder: Path, proving: Proving) -> Waits:
+    bench, seeds = proving.bench, count()
+
+    def measure(cycles: int) -> float:
+        slow, pairs = planted(waiting(cycles), folder), list[Pair]()
+        for seed in islice(seeds, BLOCKS):
+            if proving.late:
+                raise CannotPlant("the time is up before its wait is found")
+            pairs += bench.pairs(slow, V7, ANY, budget=BLOCK, seed=seed)
+        return ratio(pairs).value - 1
+
+    hertz = bench.device.attribute(CORE_CLOCK_KHZ) * 1000
+    return Waits(measure, round(LONGEST * median(bench.rounds(V7, ROUNDS)) * hertz))
 
 
 def run(bench: Workbench, plan: Plan, seconds: float, say: Callable[[str], None]) -> dict[str, Any]:
@@ -116,14 +129,14 @@ def _sabotage(
 ) -> tuple[list[dict[str, Any]], list[Trial]]:
     rows, every = [], list[Trial]()
     for slowdown in plan.slowdowns:
-        subject = f"{plan.benchmark} planted {slowdown:.0%}"
+        subject, measured = f"{plan.benchmark} planted {slowdown:.0%}", None
         trials: list[Trial] = []
         try:
-            slow = plan.slowed(proving.bench, slowdown)
+            slow, measured = plan.slowed(proving, slowdown)
             trials = proving.trials([Versus(subject, slow, plan.old)], plan.sabotage_trials)
-        except NotComparable as why:
+        except (AssertionError, RuntimeError) as why:
             say(f"{subject}: {why}")
-        rows.append(detection(plan.benchmark, slowdown, trials))
+        rows.append(detection(plan.benchmark, slowdown, trials) | {"measured": measured})
         every += trials
         say(f"{subject}: {rows[-1]}")
     return rows, every

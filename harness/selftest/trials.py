@@ -45,6 +45,11 @@ class Proving:
         self.bench, self.rule = bench, rule
         self._deadline = time.monotonic() + seconds
 
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self._deadline
+
     def trials(self, versus: Sequence[Versus], count: int) -> list[Trial]:
         """Compare each in turn, `count` comparisons in all, or as many as there is time for.
 
@@ -53,7 +58,7 @@ class Proving:
         found: list[Trial] = []
         ready = [launches for each in versus if (launches := self._prepared(each, found))]
         for seed in range(count if ready else 0):
-            if time.monotonic() > self._deadline:
+            if self.late:
                 break
             found.append(self._trial(*ready[seed % len(ready)], seed))
         for subject, new, old in ready:

@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.comparison import BUDGET, Rule
+from harness.comparison import BUDGET, RULE, Rule
 from harness.devices import Launch, NoGPU, Routine
 from harness.devices.clocks import ClockError
 from harness.devices.emulator import EmulatedDevice, Fault
 from harness.selftest import __main__ as program
 from harness.selftest import session
+from harness.selftest.calibration import CannotPlant
 from harness.selftest.plants import CardCopy, planted
 from harness.selftest.repeats import exit_codes
 from harness.selftest.session import Plan, run
 from harness.selftest.targets import missed
-from harness.selftest.trials import Trial, detection
+from harness.selftest.trials import Proving, Trial, detection
 from harness.tests.fakes import FakeGPU, FakeWorkload
-from harness.timing import Budget
-from harness.watch import Watch
+from harness.timing import Budget, ImplausibleTime
+from harness.watch import NotComparable, Watch
 from harness.workbench import Workbench
 from harness.workloads.access import Update
 from harness.workloads.reduction import Reduction
@@ -38,17 +39,18 @@ QUICK = Rule(budget=Budget(pairs=64, seconds=2.0, first=16))
 
 
 def plan(**changed: Any) -> Plan:
-    def slowed(bench: Workbench, slowdown: float) -> FakeWorkload:
-        return FakeWorkload(f"slow {slowdown}", 64e-6 * (1 + slowdown))
+    def slowed(_: Proving, slowdown: float) -> tuple[FakeWorkload, float]:
+        return FakeWorkload(f"slow {slowdown}", 64e-6 * (1 + slowdown)), slowdown
 
     given: dict[str, Any] = {
+        "slowed": slowed,
         "subjects": {"reduce_v7": V7, "copy": FakeWorkload("copy", 125e-6)},
         "wrong": {"lost": FakeWorkload("lost", right=0)},
         "trials": 6,
         "sabotage_trials": 3,
         "rule": QUICK,
     }
-    return Plan(old=V7, benchmark="reduce_v7", slowed=slowed, **given | changed)
+    return Plan(old=V7, benchmark="reduce_v7", **given | changed)
 
 
 def silent(_: str) -> None:
@@ -112,6 +114,38 @@ def test_a_disturbed_trial_is_neither_slower_nor_broken() -> None:
     assert document["aa"] == {"trials": 2, "slower": 0, "faster": 0, "broken": 0}
     assert document["details"]["copy"]["verdicts"] == {"not comparable": 1}
     assert document["smallest_detectable_change"] == {}
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        CannotPlant("none costs 1%"),
+        NotComparable("the GPU throttles"),
+        ImplausibleTime("a sample of 0 s"),
+        AssertionError("wait-12 gives 3"),
+    ],
+    ids=lambda why: type(why).__name__,
+)
+def test_what_cannot_be_planted_is_said_and_missed(why: Exception) -> None:
+    """The rest of the night goes on, and nobody takes it for a slow-down that went unseen."""
+
+    def slowed(proving: Proving, slowdown: float) -> Any:
+        raise why
+
+    said: list[str] = []
+    document = run(Workbench(FakeGPU(), 16), plan(slowed=slowed), 60.0, said.append)
+    assert f"reduce_v7 planted 1%: {why}" in said
+    assert document["aa"]["trials"] == 6
+    assert document["sabotage"][1]["measured"] is None
+    assert "reduce_v7, 1% slower: there was no trial" in missed(document)
+
+
+@pytest.mark.usefixtures("rehearsed")
+def test_no_wait_is_sought_once_the_time_is_up(tmp_path: Path) -> None:
+    """It would take seconds that the night does not have."""
+    proving = Proving(Workbench(Rehearsal()), RULE, -1.0)
+    with pytest.raises(CannotPlant, match="the time is up"):
+        session.plan(tmp_path, 1, 1).slowed(proving, 0.01)
 
 
 def test_the_time_is_kept() -> None:
@@ -210,8 +244,10 @@ def rehearsed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_planted_slowdown_is_one_of_time(tmp_path: Path, slowdown: float) -> None:
     """A third of the 1 % would hide, were the wait not corrected by what it costs."""
     gpu = Rehearsal()
-    slow = session.plan(tmp_path, 1, 1).slowed(Workbench(gpu), slowdown).prepare(gpu)
-    quick = session.V7.prepare(gpu)
+    proving = Proving(Workbench(gpu), RULE, 60.0)
+    kernel, measured = session.plan(tmp_path, 1, 1).slowed(proving, slowdown)
+    slow, quick = kernel.prepare(gpu), session.V7.prepare(gpu)
+    assert measured == pytest.approx(slowdown, abs=4e-4)
     took = np.median([gpu.seconds(slow) for _ in range(4000)])
     assert took / np.median([gpu.seconds(quick) for _ in range(4000)]) == pytest.approx(
         1 + slowdown, abs=4e-4
