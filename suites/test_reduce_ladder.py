@@ -187,7 +187,7 @@ def test_v3_wins_by_dropping_the_modulo(claim: Any, emulator: Any) -> None:
     count_the_modulo(claim, emulator)
     what, gains = "V2 / V2 with a mask, each with a store", MASK_GAINS[divides(claim, emulator)]
     claim.cause("V3 / V2 with a mask, each with a store", V3_STORE, V2_MASK_STORE, at_least=0.9)
-    claim.cause(what, V2_STORE, V2_MASK_STORE, **gains)
+    claim.cause(what, V2_STORE, V2_MASK_STORE, **gains, decisive=True)
     claim.cause("V2 with a mask / V4, each with a store", V2_MASK_STORE, V4_STORE, at_most=1.2)
 
 
@@ -258,7 +258,8 @@ def test_v4_waits_for_one_contended_address(claim: Any, emulator: Any) -> None:
         what = f"V4 uses {slots:.0f} % of the issue slots, more than half"
         claim.counted(what, slots > 50, False, profile.label)
     claim.cause("V4 / its atomics alone", V4, ATOMICS, at_least=0.9, at_most=1.1)
-    claim.cause("V4 / V4, each block on its own line", V4, V4_SPREAD, at_least=1.3)
+    what = "V4 / V4, each block on its own line"
+    claim.cause(what, V4, V4_SPREAD, at_least=1.3, decisive=True)
     claim.cause("V4, each block on its own line / with a store", V4_SPREAD, V4_STORE, at_most=1.1)
 
 
@@ -309,7 +310,7 @@ def test_v6_is_short_of_bytes_in_flight(claim: Any, emulator: Any) -> None:
     rungs = {"V5": (V5, 8), "V6": (V6, 8), "V6 signed": (V6_INT_STRIDE, 32), "V7": (V7, 32)}
     for name, (rung, expected) in rungs.items():
         claim.counted(f"KiB in flight an SM, {name}", kib(emulator, rung), expected)
-    claim.cause("V6 / V6 with a signed stride", V6, V6_INT_STRIDE, at_least=1.2)
+    claim.cause("V6 / V6 with a signed stride", V6, V6_INT_STRIDE, at_least=1.2, decisive=True)
     claim.cause("V6 signed / V7", V6_INT_STRIDE, V7, at_least=0.95, at_most=1.05)
 
 
