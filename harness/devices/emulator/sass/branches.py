@@ -7,11 +7,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from harness.devices.emulator.sass.groups import LANE, Groups
+from harness.devices.emulator.sass.groups import Groups, bits
 from harness.devices.emulator.sass.instructions import Decoded, Uncountable
 from harness.devices.emulator.sass.operands import Operand
 from harness.devices.emulator.sass.program import Program
-from harness.devices.emulator.threads import DONE, Lanes
+from harness.devices.emulator.threads import Lanes
 
 EVERY_LANE: Final = 0xFFFFFFFF
 INSTRUCTION: Final = 16
@@ -36,19 +36,17 @@ def branch(machine: Flow, code: Decoded, lanes: Lanes) -> None:
 
 
 def _apart(machine: Flow, code: Decoded, lanes: Lanes) -> Lanes:
-    """BRA.DIV is taken by a group that is not the whole mask."""
+    """BRA.DIV is taken by a group that lacks lanes of the mask which have not left."""
     mask = machine.decide(code, code.sources[0], lanes).astype(np.int64)
-    leader = machine.groups.leader
-    mates = (leader[..., None, :] == leader[..., :, None]) & lanes[..., None, :]
-    present = (mates * (1 << LANE)).sum(axis=-1)
-    return np.asarray(present != mask)
+    return np.asarray(mask & bits(machine.groups.running & ~lanes) != 0)
 
 
 def leave(machine: Flow, code: Decoded, lanes: Lanes) -> None:
     """EXIT: these lanes are done, and nobody waits for them."""
     done = lanes & machine.holds(code, lanes)
-    _part(machine, code, lanes, done, DONE)
-    machine.groups.leave(done)
+    rest = lanes & ~done
+    machine.groups.go(code.offset + INSTRUCTION, rest)
+    machine.groups.leave(done, rest)
 
 
 def call(machine: Flow, code: Decoded, lanes: Lanes) -> None:
@@ -105,8 +103,10 @@ def join(machine: Flow, code: Decoded, lanes: Lanes) -> None:
 
 
 def forget(machine: Flow, code: Decoded, lanes: Lanes) -> None:
-    """BREAK: these lanes will not come to the barrier."""
-    machine.groups.forget(code.sources[0].name, lanes)
+    """BREAK: the lanes where guard and condition hold will not come to the barrier."""
+    machine.groups.go(code.offset + INSTRUCTION, lanes)
+    gone = lanes & machine.holds(code, lanes)
+    machine.groups.forget(code.sources[0].name, gone, lanes)
 
 
 ENDINGS: Final[dict[str, Callable[[Flow, Decoded, Lanes], None]]] = {
@@ -116,8 +116,6 @@ ENDINGS: Final[dict[str, Callable[[Flow, Decoded, Lanes], None]]] = {
     "RET": come_back,
     "BSYNC": wait,
     "WARPSYNC": wait_for_mask,
-}
-JOINS: Final[dict[str, Callable[[Flow, Decoded, Lanes], None]]] = {
-    "BSSY": join,
     "BREAK": forget,
 }
+JOINS: Final[dict[str, Callable[[Flow, Decoded, Lanes], None]]] = {"BSSY": join}

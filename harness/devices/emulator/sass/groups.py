@@ -1,11 +1,17 @@
 """Where every lane stands, and with whom: lanes that split stay split until a barrier joins them.
 
-Each group of lanes issues its own instructions, its BSYNC too: what a group waits for is not a
-place in the code but the lanes that its BSSY named. Who waits stands at its BSYNC, and the last to
-come takes all of them past it. If the last one goes instead, by EXIT or BREAK, those that wait
-issue their BSYNC once more, as one group. Of the two sides of a branch the smaller goes first, of
-equal ones the one that does not jump. 16 launches on an H200 decided that (tests/parting.py). Which
-of several that were put aside goes next they leave open; here it is the smallest, then the latest.
+One group of a warp runs, the others are aside or wait. Where two could run, at a branch or when
+somebody else can go on as well, the smaller one does, of equal ones the one that does not jump or
+ran before; the other is put aside. Who was put aside last goes next. It is alone: those put aside
+before it are one group if they stand at one place.
+
+A barrier register holds one mask for all groups of a warp. BSSY adds a group to it, and who issues
+a BSYNC waits for all the mask; the last to come takes them past it. If the last one goes instead,
+by EXIT or BREAK, those that wait issue their BSYNC once more, as one group. So they do at a
+WARPSYNC whenever more than one group came, and at a BSYNC if lanes that left are still in its mask:
+EXIT removes a lane from it, unless nobody else is in there.
+
+Launches on an H200 decided that (tests/parting.py, tests/leaving.py).
 
 A group is known by its lowest lane, so counting groups is counting lanes that lead one.
 """
@@ -24,7 +30,8 @@ LANE: Final = np.arange(WARP, dtype=np.int64)
 IDLE: Final = 0
 NOWHERE: Final = -1
 NEVER: Final = 1 << 62
-BY_MASK: Final = 1 << 62  # a wait for the lanes of a mask, apart from the waits for a barrier
+BY_MASK: Final = 1 << 62  # a wait for the lanes of a mask, apart from the waits at a barrier
+LATER: Final = WARP * WARP  # between the turns of two partings: sizes and ties lie within
 
 Ids = NDArray[np.int64]
 
@@ -47,11 +54,11 @@ class Groups:
     leader
         The lowest lane of its group.
     turn
-        The lowest in a warp goes first: the smallest group, of equal ones the one made last.
+        The lowest in a warp runs, the next was put aside last.
     waiting
-        What a lane waits for, IDLE if for nothing.
+        What a lane waits for, IDLE if for nothing: a barrier by its number from 1 on, or a mask.
     member
-        By barrier register: the BSSY that a lane is to meet again, IDLE if none.
+        By barrier register: the lanes in its mask.
     """
 
     def __init__(self, blocks: int, size: int) -> None:
@@ -62,13 +69,18 @@ class Groups:
         self.leader: Ids = np.zeros_like(self.index)
         self.turn: Ids = np.zeros_like(self.index)
         self.waiting: Ids = np.zeros_like(self.index)
-        self.member: dict[str, Ids] = {}
-        self._joined = self._made = 0
+        self.member: dict[str, Lanes] = {}
+        self._made = 0
 
     @property
     def running(self) -> Lanes:
         """The lanes that have not left."""
         return np.not_equal(self.pc, DONE)
+
+    @property
+    def _ready(self) -> Lanes:
+        """Those that run or are aside."""
+        return self.running & np.equal(self.waiting, IDLE)
 
     def next(self) -> tuple[int, Lanes] | None:
         """Return a place, and the lanes there whose turn it is in their warp; None if all are done.
@@ -79,7 +91,7 @@ class Groups:
             Lanes wait for each other.
         """
         self.pc = uniform(self.pc)
-        turn = np.where(self.running & (self.waiting == IDLE), self.turn, NEVER)
+        turn = np.where(self._ready, self.turn, NEVER)
         first = (turn != NEVER) & (turn == turn.min(axis=-1, keepdims=True))
         place = np.where(first, self.pc, NOWHERE)
         if (highest := int(place.max())) != NOWHERE:
@@ -98,35 +110,33 @@ class Groups:
         self.pc = np.where(lanes, np.int64(offset), self.pc)
 
     def split(self, lanes: Lanes, goal: Mapping[int, Lanes]) -> None:
-        """Send `lanes` apart; those of one group that go to different places become groups."""
+        """Send `lanes` apart, a group of each warp; of equal parts the last named runs on."""
         for offset, part in goal.items():
             self.go(offset, part)
         parts = [part for part in goal.values() if part.any()]
-        if len(parts) > 1:
-            places = [part.any(axis=-1).astype(np.int64) for part in parts]
-            mixed = np.greater(sum(places[1:], places[0]), 1)
-            for part in parts:
-                self._lead(part & mixed[..., None], self.leader)
+        places = sum(_any(part).astype(np.int64) for part in parts)
+        self._order(np.greater(places, 1), *parts)
 
-    def leave(self, lanes: Lanes) -> None:
-        """End the threads in `lanes`: nobody waits for them any more."""
-        for barrier in self.member:
-            self._remove(barrier, lanes)
-        self._gather()
+    def leave(self, lanes: Lanes, rest: Lanes) -> None:
+        """End the threads in `lanes`, of a group whose others, `rest`, run on."""
+        self.go(DONE, lanes)
+        self._lead(rest)
+        for barrier, members in self.member.items():
+            others = members & ~lanes
+            self.member[barrier] = np.where(_any(others), others, members)
+        self._wake(rest)
 
     def join(self, barrier: str, lanes: Lanes) -> None:
-        """BSSY: the lanes of each group are to meet again."""
-        self._joined += 1
-        ids = self._joined * WARP + self.leader
-        self.member[barrier] = np.where(lanes, ids, self._members(barrier))
+        """BSSY: these lanes are to meet again."""
+        self.member[barrier] = self._members(barrier) | lanes
 
-    def forget(self, barrier: str, lanes: Lanes) -> None:
-        """BREAK: these will not come; who waited for them alone issues its BSYNC again."""
-        self._remove(barrier, lanes)
-        self._gather()
+    def forget(self, barrier: str, lanes: Lanes, group: Lanes) -> None:
+        """BREAK: these lanes of a group will not come."""
+        self.member[barrier] = self._members(barrier) & ~lanes
+        self._wake(group)
 
     def wait(self, barrier: str, lanes: Lanes, after: int) -> None:
-        """BSYNC: wait for all that joined, then go on.
+        """BSYNC: wait for all the mask, then go on, or try again if lanes that left are in it.
 
         Raises
         ------
@@ -134,61 +144,91 @@ class Groups:
             Some of them did not join.
         """
         members = self._members(barrier)
-        if (strangers := lanes & (members == IDLE)).any():
+        if (strangers := lanes & ~members).any():
             raise Stuck(f"lanes wait at {barrier} that never joined it", strangers)
-        self.waiting = np.where(lanes, members, self.waiting)
-        met = self._gather()
-        self._remove(barrier, met)
-        self.go(after, met)
+        self.waiting = np.where(lanes, _number(barrier), self.waiting)
+        met = self._complete(_number(barrier), members) & _any(lanes)
+        again = met & _any(members & ~self.running)
+        self.member[barrier] = np.where(_any(met), again, members)
+        self._free(met)
+        self._order(_any(met), met)
+        self.go(after, met & ~again)
 
     def wait_for(self, mask: Ids, lanes: Lanes, after: int) -> None:
-        """WARPSYNC: wait for the lanes of a mask, then go on."""
-        self.waiting = np.where(lanes, BY_MASK | mask, self.waiting)
-        self.go(after, self._gather())
+        """WARPSYNC: go on if all the lanes of a mask are in the group, else wait for them."""
+        missing = mask & bits(self.running & ~lanes)
+        self.waiting = np.where(lanes & (missing != 0), BY_MASK | mask, self.waiting)
+        self.go(after, lanes & (missing == 0))
+        self._wake(np.zeros_like(lanes))
 
-    def _members(self, barrier: str) -> Ids:
-        return self.member.get(barrier, np.zeros_like(self.index))
+    def _members(self, barrier: str) -> Lanes:
+        return self.member.get(barrier, np.zeros_like(self.index, np.bool_))
 
-    def _remove(self, barrier: str, lanes: Lanes) -> None:
-        self.member[barrier] = np.where(lanes, np.int64(IDLE), self._members(barrier))
+    def _complete(self, waited: int, awaited: Lanes) -> Lanes:
+        """Return the lanes that wait for something if all that they await do."""
+        there: Lanes = self.waiting == waited
+        return there & ~_any(awaited & self.running & ~there)
 
-    def _gather(self) -> Lanes:
-        """Make those that wait for nobody still on the way a group that waits no more."""
-        waiting, running = self.waiting, self.running[..., None, :]
-        free: Lanes = waiting != IDLE
-        if free.any():
-            there = waiting[..., None, :] == waiting[..., :, None]
-            for awaited in self._awaited(waiting):
-                free = free & ~(awaited & running & ~there).any(axis=-1)
-            self._check_together(free, waiting)
-            self._lead(free, waiting)
-            self.waiting = uniform(np.where(free, np.int64(IDLE), waiting))
-        return free
+    def _wake(self, group: Lanes) -> None:
+        """Let those that wait for nobody else issue their wait again, before or after `group`."""
+        for waited in np.unique(self.waiting[self.waiting != IDLE]).tolist():
+            barrier = None if waited & BY_MASK else f"B{waited - 1}"
+            awaited = self._members(barrier) if barrier else (waited >> LANE & 1).astype(np.bool_)
+            woken = self._complete(waited, awaited)
+            if barrier:
+                self.member[barrier] = np.where(_any(woken), woken, awaited)
+            self._free(woken)
+            self._order(_any(woken), woken, group)
 
-    def _awaited(self, waiting: Ids) -> list[Lanes]:
-        """Return, for each way to wait, which lanes (last axis) each lane awaits."""
-        at_barriers = [
-            (waiting[..., :, None] == members[..., None, :]) & (waiting != IDLE)[..., None]
-            for members in self.member.values()
-        ]
-        masked = (waiting & BY_MASK) != 0
-        named = (waiting[..., :, None] >> LANE & 1).astype(bool) & masked[..., None]
-        return [*at_barriers, named]
+    def _free(self, lanes: Lanes) -> None:
+        """Let lanes wait no more; they must stand together, or this is no meeting known here."""
+        place = np.where(lanes, self.pc, NEVER).min(axis=-1, keepdims=True)
+        if (apart := lanes & (self.pc != place)).any():
+            raise Stuck("lanes that meet would go on from different places", apart)
+        self.waiting = uniform(np.where(lanes, np.int64(IDLE), self.waiting))
 
-    def _check_together(self, free: Lanes, waiting: Ids) -> None:
-        """Lanes that meet must go on from one place, or this is no convergence known here."""
-        same = (waiting[..., None, :] == waiting[..., :, None]) & free[..., None, :]
-        apart = same & (self.pc[..., None, :] != self.pc[..., :, None]) & free[..., :, None]
-        if apart.any():
-            raise Stuck("lanes that meet would go on from different places", apart.any(-1))
-
-    def _lead(self, lanes: Lanes, key: Ids) -> None:
-        """Make each set of `lanes` of one warp with the same key a group."""
+    def _order(self, warps: Lanes, *parts: Lanes) -> None:
+        """Make the parts of some warps groups: the smallest runs, of equal ones the last named."""
+        if not warps.any():
+            return
         self._made += 1
-        lanes, key, leader, turn = np.broadcast_arrays(lanes, key, self.leader, self.turn)
-        leader, turn, rows = leader.copy(), turn.copy(), lanes.any(axis=-1)
-        chosen, keys = lanes[rows], key[rows]
-        mates = (keys[:, None, :] == keys[:, :, None]) & chosen[:, None, :]
+        if len(parts) > 1:
+            self._gather(self._ready & warps & ~np.logical_or.reduce(np.broadcast_arrays(*parts)))
+        for place, part in enumerate(parts):
+            chosen = part & warps
+            turn = chosen.sum(axis=-1, keepdims=True) * WARP - place - self._made * LATER
+            self.turn = uniform(np.where(chosen, turn, self.turn))
+            self._lead(chosen)
+
+    def _gather(self, aside: Lanes) -> None:
+        """Make those aside that stand at one place one group; its turn is that of the first."""
+        if not aside.any():
+            return
+        aside, pc, leader, turn = np.broadcast_arrays(aside, self.pc, self.leader, self.turn)
+        leader, turn, rows = leader.copy(), turn.copy(), aside.any(axis=-1)
+        chosen, places, turns = aside[rows], pc[rows], turn[rows]
+        mates = (places[:, None, :] == places[:, :, None]) & chosen[:, None, :]
+        latest = np.where(mates, turns[:, None, :], -NEVER).max(axis=-1)
         leader[rows] = np.where(chosen, mates.argmax(axis=-1), leader[rows])
-        turn[rows] = np.where(chosen, (mates.sum(axis=-1) << 32) - self._made, turn[rows])
+        turn[rows] = np.where(chosen, latest, turns)
         self.leader, self.turn = uniform(leader), uniform(turn)
+
+    def _lead(self, group: Lanes) -> None:
+        """Let the lowest of `group` in each warp lead it."""
+        lowest = group.argmax(axis=-1, keepdims=True)
+        self.leader = uniform(np.where(group, lowest, self.leader))
+
+
+def bits(lanes: Lanes) -> Ids:
+    """Return the lanes of each warp as a mask."""
+    found: Ids = (lanes * (1 << LANE)).sum(axis=-1, keepdims=True)
+    return found
+
+
+def _any(lanes: Lanes) -> Lanes:
+    """Return in which warps there are such lanes."""
+    return np.asarray(lanes.any(axis=-1, keepdims=True))
+
+
+def _number(barrier: str) -> int:
+    return int(barrier.removeprefix("B")) + 1

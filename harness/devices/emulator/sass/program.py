@@ -14,7 +14,7 @@ from harness.devices.emulator.sass.opcodes import CONTROL, REFUSED, TABLE
 from harness.devices.emulator.sass.operands import Operand, parse
 
 WAITS: Final = frozenset({"BSYNC", "WARPSYNC"})  # alone in their block: they may be issued again
-ENDS: Final = frozenset({"BRA", "EXIT", "CALL", "RET"}) | WAITS
+ENDS: Final = frozenset({"BRA", "BREAK", "EXIT", "CALL", "RET"}) | WAITS
 SPLIT: Final = re.compile(r",(?![^\[]*\])")
 LEAD: Final = re.compile("p*r?p*")
 

@@ -3,7 +3,7 @@
 Lanes that split stay split until a BSYNC releases them, and each group issues its own instructions,
 its BSYNC too. Were the lanes at the lowest program counter one group, every count here that has a
 split would be lower; the hardware decided between the two, and how often those that wait issue
-their BSYNC (parting.py).
+their BSYNC (parting.py, leaving.py).
 """
 
 from __future__ import annotations
@@ -200,6 +200,64 @@ def test_who_breaks_last_is_as_one_that_leaves() -> None:
     assert total(program) == 5 + 1 + 1 + 3 + 1 + 1
 
 
+@pytest.mark.parametrize(("breaking", "woken_first"), [("0x1", True), ("0x2", False)])
+def test_of_the_breaking_and_the_woken_the_smaller_go_first(
+    breaking: str, woken_first: bool
+) -> None:
+    """Of 4 lanes 3 or 2 break and exit; the woken are at B0 before them if they are fewer.
+
+    5 together, NOP BSYNC; BREAK, then NOP EXIT, and BSYNC BRA BSYNC, that maybe again; EXIT.
+    """
+    program = assemble(
+        f"""S2R R0,SR_TID.X
+        ISETP.GE.AND P0,PT,R0,{breaking},PT
+        BSSY B0,0xc0
+        BSSY B1,0x70
+        @P0 BRA 0x80
+        NOP
+        BSYNC B1
+        BRA 0xb0
+        BREAK B1
+        NOP
+        EXIT
+        BSYNC B0
+        EXIT"""
+    )
+    assert total(program, (4, 1, 1)) == 5 + 2 + 1 + 2 + 3 + woken_first + 1
+
+
+def test_those_put_aside_at_one_place_go_on_together_but_for_the_last() -> None:
+    """Of 16 lanes 9 leave the loop, then 4, 2 and 1: the 9 and the 4 are aside when 2 more come."""
+    program = assemble(
+        """S2R R0,SR_TID.X
+        MOV R2,0x7
+        ISETP.GE.AND P0,PT,R0,R2,PT
+        SHF.R.U32.HI R2,RZ,0x1,R2
+        @!P0 BRA 0x20
+        NOP
+        EXIT"""
+    )
+    assert total(program, (16, 1, 1)) == 2 + 4 * 3 + 3 * 2
+
+
+def test_lanes_that_left_when_nobody_else_was_in_a_mask_are_still_in_it() -> None:
+    """The odd lanes leave B1 alone; the even ones, BSSY BRA, NOP BSYNC, BSYNC, try it again."""
+    program = assemble(
+        """S2R R0,SR_TID.X
+        LOP3.LUT P0,R1,R0,0x1,RZ,0xc0,!PT
+        LOP3.LUT P1,R1,R0,0x2,RZ,0xc0,!PT
+        @!P0 BRA 0x60
+        BSSY B1,0xa0
+        EXIT
+        BSSY B1,0xa0
+        @P1 BRA 0x90
+        NOP
+        BSYNC B1
+        EXIT"""
+    )
+    assert total(program) == 4 + 2 + 2 + 2 + 1 + 1 + 1
+
+
 CALLED = """S2R R0,SR_TID.X
     LOP3.LUT P0,R1,R0,0x1,RZ,0xc0,!PT
     BSSY B0,0xa0
@@ -221,11 +279,11 @@ def test_a_function_runs_once_for_each_caller_and_returns_to_it() -> None:
     assert total(assemble(CALLED, {"far": 0xB0})) == 4 + 2 * 5 + 1 + 2 + 1
 
 
-def test_a_warpsync_joins_like_a_barrier() -> None:
-    """3 together, NOP and WARPSYNC for the even lanes, WARPSYNC for the odd, one EXIT."""
+def test_a_warpsync_is_issued_again_by_all_who_met_there() -> None:
+    """3 together, NOP and WARPSYNC for the even lanes, WARPSYNC for the odd, then all; EXIT."""
     text = ODD + "@P0 BRA 0x40\nNOP\nWARPSYNC {}\nEXIT"
-    assert total(assemble(text.format("0xffffffff"))) == 3 + 2 + 1 + 1
-    assert total(assemble(text.replace("WARPSYNC {}", "WARPSYNC.ALL"))) == 7
+    assert total(assemble(text.format("0xffffffff"))) == 3 + 2 + 1 + 1 + 1
+    assert total(assemble(text.replace("WARPSYNC {}", "WARPSYNC.ALL"))) == 8
 
 
 def test_a_warpsync_waits_for_the_lanes_it_names_alone() -> None:
@@ -235,11 +293,11 @@ def test_a_warpsync_waits_for_the_lanes_it_names_alone() -> None:
 
 
 def test_a_branch_on_divergence_is_taken_by_a_part_of_the_mask() -> None:
-    """The whole warp passes; the halves do not: each takes the branch."""
+    """The whole warp passes; one half takes the branch; the other is whole once that one left."""
     whole = assemble("BRA.DIV ~URZ,0x20\nEXIT\nNOP\nEXIT")
     assert total(whole) == 2
     halves = assemble(ODD + "@P0 BRA 0x40\nNOP\nBRA.DIV ~URZ,0x60\nEXIT\nNOP\nEXIT")
-    assert total(halves) == 3 + 1 + 2 * 3
+    assert total(halves) == 3 + 1 + 3 + 2
 
 
 def test_predicated_off_instructions_are_issued() -> None:
