@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from harness.baselines import NUMBERED, ROOT, Baseline, BaselineError, read, slug, write_whole
+from harness.baselines import NUMBERED, ROOT, Baseline, BaselineError, read, slug
 from harness.baselines.merging import merged
 from harness.baselines.shape import NO_CLAIMS, NOT_COMPARABLE
 
 ROUNDS_KEPT: Final = 40
+MOST: Final = 9999  # what four digits hold; a file with five is found by nobody
 PAIR: Final = re.compile(r"\[\s+([\d.e+-]+),\s+([\d.e+-]+)\s+\]")
 
 
@@ -26,16 +27,15 @@ def promote(source: Path, root: Path = ROOT, repeats: Sequence[Path] = ()) -> Pa
     ------
     BaselineError
         Unreadable, empty, without a GPU, or of the emulated device, whose times mean nothing; the
-        runs are of different cards, settings or kernels; or the newest baseline is no other.
+        runs are of different cards, settings or kernels; the newest baseline is no other; or there
+        is no number left.
     """
     runs = [candidate(path) for path in (source, *repeats)]
     folder = root / slug(runs[0].gpu)
     text = dumps(slimmed(merged(runs)))
     _refuse_nothing_new(source, text, folder)
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"{_next_number(folder):04}_{runs[0].date or 'undated'}.json"
-    write_whole(target, text)
-    return target
+    return _numbered(folder, runs[0].date or "undated", text)
 
 
 def _refuse_nothing_new(source: Path, text: str, folder: Path) -> None:
@@ -65,8 +65,36 @@ def candidate(source: Path) -> Baseline:
     return baseline
 
 
-def _next_number(folder: Path) -> int:
-    return 1 + max((int(path.name[:4]) for path in folder.glob(NUMBERED)), default=0)
+def _numbered(folder: Path, day: str, text: str) -> Path:
+    """Write under the next number that nobody has, nor is about to take."""
+    last = max((int(path.name[:4]) for path in folder.glob(NUMBERED)), default=0)
+    taken = (_taken(folder, f"{number:04}", day, text) for number in range(last + 1, MOST + 1))
+    if target := next(filter(None, taken), None):
+        return target
+    raise BaselineError(
+        f"{folder} has no number left after {MOST}: give its newest file the number 0001, and "
+        "remove the others, which version control keeps"
+    )
+
+
+def _taken(folder: Path, number: str, day: str, text: str) -> Path | None:
+    """Write the file of one number whole; None if it is another's.
+
+    The unfinished file is the claim to the number, made by one process alone. Whoever makes it next
+    finds the finished one, whatever its day.
+    """
+    unfinished = folder / f".{number}.json"
+    try:
+        unfinished.touch(exist_ok=False)
+    except FileExistsError:
+        return None
+    try:
+        if any(folder.glob(f"{number}_*")):
+            return None
+        unfinished.write_text(text, "utf-8")
+        return unfinished.replace(folder / f"{number}_{day}.json")
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def slimmed(document: dict[str, Any]) -> dict[str, Any]:

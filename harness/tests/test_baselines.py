@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 from harness import baselines
-from harness.baselines import BaselineError, newest, read, recorded, slug
+from harness.baselines import BaselineError, newest, promotion, read, recorded, slug
 from harness.baselines.__main__ import main
-from harness.baselines.promotion import promote
+from harness.baselines.promotion import dumps, promote
 from harness.gate.samples import timings
 from harness.tests.fakes import PAIRS, STATS, document
 
@@ -134,6 +136,47 @@ def test_promotion_never_overwrites(tmp_path: Path) -> None:
         "0001_2026-12-01.json",
         "0002_2026-12-01.json",
     ]
+
+
+@pytest.mark.parametrize("again", range(5))
+def test_a_number_is_taken_by_one_of_those_that_promote_at_once(
+    tmp_path: Path, again: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They ask for one together; each file is somebody's, and whole, also of two days."""
+    start = Barrier(4)
+
+    def together(content: dict[str, Any]) -> str:
+        start.wait()
+        return dumps(content)
+
+    monkeypatch.setattr(promotion, "dumps", together)
+    contents = [document(datetime=f"2026-12-0{number % 2 + 1}T02:00:00") for number in range(4)]
+    sources = [
+        stored(tmp_path, f"build/{number}.json", content | {"claims": {str(number): "holds"}})
+        for number, content in enumerate(contents)
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        paths = list(pool.map(lambda source: promote(source, tmp_path), sources))
+    assert [list(read(path).document["claims"]) for path in paths] == [["0"], ["1"], ["2"], ["3"]]
+    assert len({path.name[:4] for path in paths}) == 4
+    assert len(list((tmp_path / "nvidia-h200").iterdir())) == 4
+
+
+def test_a_number_that_another_promotion_is_writing_is_left_to_it(tmp_path: Path) -> None:
+    """Its unfinished file stays; one that was killed costs a number."""
+    unfinished = stored(tmp_path, "nvidia-h200/.0001.json", "half")
+    source = stored(tmp_path, "build/baseline.json", document())
+    assert promote(source, tmp_path).name == "0002_2026-12-01.json"
+    assert unfinished.read_text() == "half"
+
+
+def test_there_is_no_number_after_9999(tmp_path: Path) -> None:
+    """A file 10000_ would be overwritten by the next, and found by no gate."""
+    last = stored(tmp_path, "nvidia-h200/9999_a.json", document(claims={}))
+    source = stored(tmp_path, "build/baseline.json", document())
+    with pytest.raises(BaselineError, match="no number left after 9999: give its newest file"):
+        promote(source, tmp_path)
+    assert list(last.parent.iterdir()) == [last]
 
 
 def test_what_is_promoted_already_is_refused(tmp_path: Path) -> None:
