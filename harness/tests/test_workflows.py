@@ -11,6 +11,8 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[2]
 WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").iterdir())
+NIGHTLY: Final = ROOT / ".github" / "workflows" / "nightly.yml"
+KEY: Final = "key: hypothesis-${{ matrix.gpu }}-${{ github.run_id }}-${{ github.run_attempt }}\n"
 OURS: Final = {"schedule", "workflow_dispatch"}
 PINNED: Final = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 
@@ -27,6 +29,13 @@ def block(text: str, key: str) -> list[str]:
 def triggers(text: str) -> set[str]:
     """Return what starts a workflow."""
     return {line.strip().rstrip(":") for line in block(text, "on") if re.match(r"  \w", line)}
+
+
+def step(text: str, *marks: str) -> str:
+    """Return the one step that holds all of these."""
+    steps = re.split(r"^ {6}- ", text, flags=re.MULTILINE)[1:]
+    (found,) = (each for each in steps if all(mark in each for mark in marks))
+    return found
 
 
 def test_there_are_two() -> None:
@@ -91,15 +100,33 @@ def test_the_environments_exist(path: Path) -> None:
 
 def test_the_night_keeps_its_results_whatever_happens() -> None:
     """build/, the inputs that failed, and room for one job on a card."""
-    text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text("utf-8")
-    assert text.count("if: always()") == 1
-    for needed in ("build/\n", ".hypothesis/nightly/", "include-hidden-files: true", "group: gpu-"):
+    text = NIGHTLY.read_text("utf-8")
+    assert "actions/upload-artifact@" in step(text, "if: always()", "include-hidden-files: true")
+    for needed in ("build/\n", ".hypothesis/nightly/", "group: gpu-"):
         assert needed in text
+
+
+def test_an_input_that_failed_is_kept_by_a_red_night() -> None:
+    """Alone, actions/cache saves after a green job; a key is written once, so each attempt has one.
+
+    The night after finds it by the key's beginning.
+    """
+    text = NIGHTLY.read_text("utf-8")
+    assert "actions/cache@" not in text
+    restored, saved = step(text, "actions/cache/restore@"), step(text, "actions/cache/save@")
+    assert "if: always()" in saved
+    assert text.index(restored) < text.index("tox -e nightly") < text.index(saved)
+    for line in ("path: .hypothesis/nightly\n", KEY):
+        assert line in restored
+        assert line in saved
+    found = re.search(r"restore-keys: (.*)", restored)
+    assert found
+    assert KEY.startswith(f"key: {found[1]}")
 
 
 def test_the_matrix_names_the_folders_of_baselines() -> None:
     """A runner's label is the slug of its GPU."""
-    text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text("utf-8")
+    text = NIGHTLY.read_text("utf-8")
     found = re.search(r"gpu: \[(.*)\]", text)
     assert found
     for label in found[1].split(", "):
