@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from harness.baselines import ROOT, Baseline, BaselineError, newest, slug
-from harness.baselines.merging import merged
-from harness.baselines.promotion import candidate, promote
+from harness.baselines import ROOT, BaselineError, newest, read, slug
+from harness.baselines.promotion import promote, together
+from harness.baselines.settings import Document, cards
 from harness.gate.compare import compare
 from harness.report.night import text
 
@@ -43,18 +43,30 @@ def _parser() -> argparse.ArgumentParser:
 
 def difference(files: list[Path], root: Path) -> str:
     """Return the table of what differs from the newest baseline of the same GPU."""
-    runs = [candidate(path) for path in files]
+    new = together(files)
     problems: list[str] = []
-    current = newest(root / slug(runs[0].gpu), problems)
-    new = Baseline(runs[0].path, merged(runs))
+    current = newest(root / slug(new.gpu), problems)
     found = compare(current.document if current else None, new.document)
-    against = f"against {current.path}" if current else f"the first of {runs[0].gpu}"
-    return "\n".join([*problems, text(found, against)])
+    against = f"against {current.path}" if current else f"the first of {new.gpu}"
+    return "\n".join([*problems, text(found, against), recorded_on(new.document)])
 
 
 def promotion(files: list[Path], root: Path) -> str:
     """Promote, and say what is left to do."""
-    return f"promoted to {promote(files[0], root, files[1:])}: review it, then commit"
+    path = promote(files[0], root, files[1:])
+    return f"{recorded_on(read(path).document)}\npromoted to {path}: review it, then commit"
+
+
+def recorded_on(document: Document) -> str:
+    """Say how many cards it was recorded on.
+
+    >>> recorded_on({"machine_info": {"gpu_uuids": ["GPU-a", "GPU-b"]}})
+    'recorded on 2 cards: GPU-a, GPU-b'
+    """
+    found = cards(document)
+    if not found:
+        return "recorded on a card without a UUID, or on several"
+    return f"recorded on {len(found)} card{'s' * (len(found) > 1)}: {', '.join(found)}"
 
 
 if __name__ == "__main__":

@@ -9,36 +9,61 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import median_low
-from typing import Any
+from typing import Any, Final
 
 from harness.baselines import Baseline, BaselineError
 from harness.baselines.definition import changes, source_changed
-from harness.baselines.settings import incomparable
-from harness.baselines.shape import COPY, COPY_RUNS, RUNS
+from harness.baselines.settings import cards, incomparable
+from harness.baselines.shape import CARD, CARDS, COPY, COPY_RUNS, NO_CLAIMS, NOT_COMPARABLE, RUNS
+
+SECTIONS: Final = ("pairs", "claims", NOT_COMPARABLE)  # some runs time benchmarks alone
 
 
 def merged(runs: Sequence[Baseline]) -> dict[str, Any]:
-    """Return one document of all runs; that of a single run as it is.
+    """Return one document of all runs, in whichever order; that of a single run as it is.
 
-    A benchmark that a run lacks has the medians of the others. Pairs are those of the first run
-    that has them.
+    A benchmark that a run lacks has the medians of the others. A claim is that of the newest run
+    that has it, and so are its pairs: it was judged by the code that will be held against it, and
+    two sessions are not mixed.
 
     Raises
     ------
     BaselineError
-        Two runs are not of the same card and settings, or a benchmark is not of the same work.
+        Two runs are not of the same model and settings, or a benchmark is not of the same work.
     """
-    first = runs[0]
-    if len(runs) == 1:
-        return first.document
-    for other in runs[1:]:
-        _refuse_another_card(first, other)
-    names = dict.fromkeys(b["fullname"] for run in runs for b in run.document["benchmarks"])
-    pairs: dict[str, Any] = {}
-    for run in runs:
-        pairs = {**run.document.get("pairs", {}), **pairs}
-    together = {"benchmarks": [_benchmark(name, runs) for name in names], "pairs": pairs}
-    return {**first.document, "device": _device(runs), **together}
+    newest, *older = ordered = sorted(runs, key=_recorded, reverse=True)
+    if not older:
+        return newest.document
+    for other in older:
+        _refuse_another_card(newest, other)
+    names = dict.fromkeys(b["fullname"] for run in ordered for b in run.document["benchmarks"])
+    together = {
+        "benchmarks": [_benchmark(name, ordered) for name in names],
+        "device": _device(ordered),
+        "machine_info": _machine(ordered),
+        **{section: _newest(section, ordered) for section in SECTIONS},
+    }
+    facts = {key: value for key, value in newest.document.items() if key != NO_CLAIMS}
+    return {**facts, **together}
+
+
+def _recorded(run: Baseline) -> str:
+    return str(run.document.get("datetime", ""))
+
+
+def _newest(section: str, ordered: Sequence[Baseline]) -> dict[str, Any]:
+    """Return all entries of a section, each of the first run that has it."""
+    found: dict[str, Any] = {}
+    for run in reversed(ordered):
+        found |= run.document.get(section, {})
+    return found
+
+
+def _machine(runs: Sequence[Baseline]) -> dict[str, Any]:
+    """Return what is the same of all runs, and every card that they were recorded on."""
+    found = sorted({card for run in runs for card in cards(run.document)})
+    kept = {k: v for k, v in runs[0].document["machine_info"].items() if k not in (CARD, CARDS)}
+    return kept | ({CARDS: found} if found else {})
 
 
 def _refuse_another_card(first: Baseline, other: Baseline) -> None:

@@ -30,12 +30,32 @@ def promote(source: Path, root: Path = ROOT, repeats: Sequence[Path] = ()) -> Pa
         runs are of different cards, settings or kernels; the newest baseline is no other; or there
         is no number left.
     """
-    runs = [candidate(path) for path in (source, *repeats)]
-    folder = root / slug(runs[0].gpu)
-    text = dumps(slimmed(merged(runs)))
+    new = together([source, *repeats])
+    folder = root / slug(new.gpu)
+    text = dumps(slimmed(new.document))
     _refuse_nothing_new(source, text, folder)
     folder.mkdir(parents=True, exist_ok=True)
-    return _numbered(folder, runs[0].date or "undated", text)
+    return _numbered(folder, new.date or "undated", text)
+
+
+def together(sources: Sequence[Path]) -> Baseline:
+    """Return the one baseline that recordings make, under the path of the first.
+
+    Raises
+    ------
+    BaselineError
+        One may not be promoted, or not with the others; or none has claims, as each run was told to
+        leave them out: a baseline of times alone would let every claim vanish unseen.
+    """
+    runs = [candidate(path) for path in sources]
+    document = merged(runs)
+    options = [run.document.get(NO_CLAIMS) for run in runs]
+    if all(options):
+        raise BaselineError(
+            f"{', '.join(map(str, sources))}: {options[0]} left out the claims; "
+            "add a recording of `tox -e record`, or the promoted baseline"
+        )
+    return Baseline(sources[0], document)
 
 
 def _refuse_nothing_new(source: Path, text: str, folder: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from harness.baselines.shape import CARD, CARDS
+
 Document = Mapping[str, Any]
 
 
@@ -38,6 +40,16 @@ def incomparable(before: Document, now: Document) -> list[str]:
 def noted(before: Document, now: Document) -> list[str]:
     """Return what else differs, and may explain a change: driver, compiler, Python."""
     return _differences(NOTED, before, now)
+
+
+def cards(document: Document) -> list[str]:
+    """Return the UUIDs of the cards that it was recorded on, as far as it says.
+
+    >>> cards({"machine_info": {"gpu_uuid": "GPU-b", "gpu_uuids": ["GPU-b", "GPU-a"]}})
+    ['GPU-a', 'GPU-b']
+    """
+    machine = document.get("machine_info", {})
+    return sorted(set(filter(None, [machine.get(CARD), *machine.get(CARDS, ())])))
 
 
 def _differences(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +65,62 @@ def test_a_benchmark_that_one_run_lacks(tmp_path: Path) -> None:
     assert [len(stored[name].runs) for name in NAMES[:2]] == [1, 2]
 
 
-def test_pairs_are_those_of_the_first_run_that_has_them(tmp_path: Path) -> None:
-    """They judge the claims; two sessions are not mixed."""
+def dated(day: int, document: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """Return a recording of that day of December."""
+    return document | {"datetime": f"2026-12-{day:02}T02:00:00+00:00"} | changed
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_claims_and_pairs_are_those_of_the_newest_run_that_has_them(
+    tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    """Whichever file is named first, also one of times alone; two sessions are not mixed."""
     one, two = ({"x / y": ENTRY | {"seconds": [[seconds, 1e-4]]}} for seconds in (1e-4, 2e-4))
-    first, second = written(
-        tmp_path, night() | {"pairs": {"a.b": one}}, night() | {"pairs": {"a.b": two, "a.c": two}}
+    before = {"claims": {"a.b": "broken", "a.c": "holds"}, "pairs": {"a.b": one, "a.c": one}}
+    after = {"claims": {"a.b": "holds"}, "pairs": {"a.b": two}}
+    alone = {"claims": {}, "pairs": {}, "no claims": "--benchmark-only"}
+    times = zip(RUNS_OF_THREE, (before, after, alone), strict=True)
+    files = written(
+        tmp_path, *(dated(day, run, **more) for day, (run, more) in enumerate(times, 1))
     )
-    path = promote(first, tmp_path / "baselines", [second])
-    assert read(path).document["pairs"] == {"a.b": one, "a.c": two}
+    first, *others = (files[place] for place in order)
+    path = promote(first, tmp_path / "baselines", others)
+    stored = read(path).document
+    assert stored["claims"] == {"a.b": "holds", "a.c": "holds"}
+    assert stored["pairs"] == {"a.b": two, "a.c": one}
+    assert path.name == "0001_2026-12-03.json"
+    lacking = compare(stored, dated(4, night(), claims={"a.b": "holds"}))
+    assert lacking.missing_claims == ["a.c"]
+
+
+def test_times_alone_are_no_baseline(tmp_path: Path) -> None:
+    """Without the claims in it, one that vanishes would be missed by nobody."""
+    alone = [run | {"claims": {}, "no claims": "--benchmark-only"} for run in RUNS_OF_THREE]
+    first, *others = written(tmp_path, *alone)
+    with pytest.raises(
+        BaselineError, match=r"run3\.json: --benchmark-only left out the claims; add"
+    ):
+        promote(first, tmp_path / "baselines", others)
+
+
+def test_a_baseline_names_all_cards_that_it_was_recorded_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One recording, older than that, does not say; a promoted baseline has several."""
+    known = {"gpu_uuid": "GPU-b"}, {"gpu_uuid": None}, {"gpu_uuids": ["GPU-b", "GPU-a"]}
+    gpu: dict[str, Any] = {"gpu": "NVIDIA H200"}
+    runs = zip(RUNS_OF_THREE, known, strict=True)
+    first, *others = written(tmp_path, *(run | {"machine_info": gpu | own} for run, own in runs))
+    root = tmp_path / "baselines"
+    path = promote(first, root, others)
+    assert read(path).document["machine_info"] == gpu | {"gpu_uuids": ["GPU-a", "GPU-b"]}
+    for files, said in (
+        ([first, *others], "recorded on 2 cards: GPU-a, GPU-b"),
+        ([first], "recorded on 1 card: GPU-b"),
+        (others[:1], "recorded on a card without a UUID, or on several"),
+    ):
+        assert main(["diff", *map(str, files), "--root", str(root)]) == 0
+        assert said in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize(
