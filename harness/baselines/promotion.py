@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.baselines import NUMBERED, ROOT, Baseline, BaselineError, read, slug
+from harness.baselines.admission import refuse_copies, refuse_disturbed, refuse_untrue
 from harness.baselines.merging import merged
 from harness.baselines.shape import NO_CLAIMS, NOT_COMPARABLE
 
@@ -44,8 +45,9 @@ def together(sources: Sequence[Path]) -> Baseline:
     Raises
     ------
     BaselineError
-        One may not be promoted, or not with the others; or none has claims, as each run was told to
-        leave them out: a baseline of times alone would let every claim vanish unseen.
+        One may not be promoted, or not with the others: of another card or code, the same run, or
+        a disturbed one. Or none has claims, as each was told to leave them out: a baseline of times
+        alone would let every claim vanish unseen.
     """
     runs = [candidate(path) for path in sources]
     document = merged(runs)
@@ -55,6 +57,8 @@ def together(sources: Sequence[Path]) -> Baseline:
             f"{', '.join(map(str, sources))}: {options[0]} left out the claims; "
             "add a recording of `tox -e record`, or the promoted baseline"
         )
+    refuse_copies(runs)
+    refuse_disturbed(runs)
     return Baseline(sources[0], document)
 
 
@@ -70,7 +74,8 @@ def candidate(source: Path) -> Baseline:
     Raises
     ------
     BaselineError
-        Unreadable, empty, without a GPU, of the emulated device, or with pairs that are no times.
+        Unreadable, empty, without a GPU, of the emulated device, or with pairs or samples that are
+        no times.
     """
     baseline = read(source)
     if baseline.gpu.startswith("emulated"):
@@ -82,6 +87,7 @@ def candidate(source: Path) -> Baseline:
             f"{source} holds no benchmark: nothing was measured; run `tox -e record`"
         )
     baseline.check_pairs()
+    refuse_untrue(baseline)
     return baseline
 
 

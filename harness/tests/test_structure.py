@@ -18,13 +18,14 @@ PLACES: Final = ("kernels", "harness", "suites", "conftest.py")
 # (`__main__`) and tests stand above all others, wherever they lie.
 LAYERS: Final = (
     ("kernels", "harness.spelling"),
-    ("harness.baselines",),  # what was recorded: read, merged, promoted
+    ("harness.baselines",),  # what was recorded: read, merged
     ("harness.devices", "harness.visible"),  # a GPU, and the emulated device
     ("harness.timing", "harness.comparison", "harness.watch", "harness.workbench"),
     ("harness.models", "harness.workloads", "harness.strategies", "harness.draws"),
     ("harness.evidence", "harness.ratios", "harness.profiles", "harness.instructions"),
     ("harness.claims", "harness.rows"),
-    ("harness.gate",),  # the verdicts on a night
+    # the verdicts on a night; what is promoted is judged by the same rules
+    ("harness.gate", "harness.baselines.admission", "harness.baselines.promotion"),
     ("harness.report",),  # whatever is shown of claims and nights
     ("harness.rig", "harness.benchmark_files", "harness.pytest_claims"),
     ("harness.pytest_benchmarks", "harness.pytest_workers", "conftest"),
