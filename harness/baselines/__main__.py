@@ -5,14 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Final
 
 from harness.baselines import ROOT, BaselineError, newest, read, slug
 from harness.baselines.promotion import promote, together
 from harness.baselines.settings import Document, cards
 from harness.gate.compare import compare
+from harness.gate.limits import limit, resolution
+from harness.gate.noise import usual
+from harness.gate.samples import timings
 from harness.report.night import text
 
-RUNS_HELP = "build/baseline.json, or several recordings of the same code on the same card"
+WIDEST: Final = 5  # limits that are shown
+RUNS_HELP: Final = "build/baseline.json, or several recordings of the same code on the same card"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,13 +53,27 @@ def difference(files: list[Path], root: Path) -> str:
     current = newest(root / slug(new.gpu), problems)
     found = compare(current.document if current else None, new.document)
     against = f"against {current.path}" if current else f"the first of {new.gpu}"
-    return "\n".join([*problems, text(found, against), recorded_on(new.document)])
+    return "\n".join([*problems, text(found, against), *told(new.document)])
 
 
 def promotion(files: list[Path], root: Path) -> str:
     """Promote, and say what is left to do."""
     path = promote(files[0], root, files[1:])
-    return f"{recorded_on(read(path).document)}\npromoted to {path}: review it, then commit"
+    done = f"promoted to {path}: review it, then commit"
+    return "\n".join([*told(read(path).document), done])
+
+
+def told(document: Document) -> list[str]:
+    """Return what the runs behind a baseline are worth: which cards, and the widest limits."""
+    found = timings(document).values()
+    noise = usual(each.runs for each in found)
+    allowed = {each.name: limit(each.runs, resolution(each.clock), noise) for each in found}
+    widest = sorted(allowed, key=lambda name: allowed[name].value, reverse=True)[:WIDEST]
+    return [
+        recorded_on(document),
+        f"limits, the widest of {len(allowed)}:",
+        *(f"  {100 * allowed[name].value:.3g} % ({allowed[name].why})  {name}" for name in widest),
+    ]
 
 
 def recorded_on(document: Document) -> str:

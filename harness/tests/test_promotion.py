@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.baselines import BaselineError, newest, read
-from harness.baselines.__main__ import main
+from harness.baselines.__main__ import difference, main
 from harness.baselines.promotion import promote
 from harness.baselines.shape import RUNS
 from harness.gate.compare import compare
@@ -47,10 +47,10 @@ def test_runs_are_merged_with_the_medians_of_all(tmp_path: Path) -> None:
 
 def test_more_runs_join_a_promoted_baseline(tmp_path: Path) -> None:
     """A new file of all of them; the old one stays."""
-    first, *repeats = written(tmp_path, *RUNS_OF_THREE)
+    first, *repeats, later = written(tmp_path, *RUNS_OF_THREE, all_by(1.001))
     promoted = promote(first, tmp_path / "baselines", repeats)
     before = promoted.read_text()
-    both = promote(promoted, tmp_path / "baselines", [first])
+    both = promote(promoted, tmp_path / "baselines", [later])
     assert both.name == "0002_2026-12-01.json"
     assert len(timings(read(both).document)[NAMES[0]].runs) == 4
     assert len(read(both).document["device"]["copy GB/s of runs"]) == 4
@@ -79,10 +79,9 @@ def test_claims_and_pairs_are_those_of_the_newest_run_that_has_them(
     before = {"claims": {"a.b": "broken", "a.c": "holds"}, "pairs": {"a.b": one, "a.c": one}}
     after = {"claims": {"a.b": "holds"}, "pairs": {"a.b": two}}
     alone = {"claims": {}, "pairs": {}, "no claims": "--benchmark-only"}
-    times = zip(RUNS_OF_THREE, (before, after, alone), strict=True)
-    files = written(
-        tmp_path, *(dated(day, run, **more) for day, (run, more) in enumerate(times, 1))
-    )
+    facts: list[dict[str, Any]] = [before, after, alone]
+    days = zip((1, 2, 3), RUNS_OF_THREE, facts, strict=True)
+    files = written(tmp_path, *(dated(day, run, **more) for day, run, more in days))
     first, *others = (files[place] for place in order)
     path = promote(first, tmp_path / "baselines", others)
     stored = read(path).document
@@ -107,8 +106,10 @@ def test_a_baseline_names_all_cards_that_it_was_recorded_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One recording, older than that, does not say; a promoted baseline has several."""
-    known = {"gpu_uuid": "GPU-b"}, {"gpu_uuid": None}, {"gpu_uuids": ["GPU-b", "GPU-a"]}
-    gpu: dict[str, Any] = {"gpu": "NVIDIA H200"}
+    known: list[dict[str, Any]] = [
+        *({"gpu_uuid": "GPU-b"}, {"gpu_uuid": None}, {"gpu_uuids": ["GPU-b", "GPU-a"]})
+    ]
+    gpu = {"gpu": "NVIDIA H200"}
     runs = zip(RUNS_OF_THREE, known, strict=True)
     first, *others = written(tmp_path, *(run | {"machine_info": gpu | own} for run, own in runs))
     root = tmp_path / "baselines"
@@ -131,14 +132,19 @@ def test_a_baseline_names_all_cards_that_it_was_recorded_on(
         (only(samples(), grid=264), r"test\[a\] differs between .* in grid 132 -> 264"),
         (only(samples(), source="bb"), "kernel source aa -> bb: merge only runs of the same code"),
         (night({}), "holds no benchmark"),
+        (night(), r"run1.json and .*run2.json hold the same run"),
+        (all_by(1.1), r"run1.json: its 8 benchmarks moved together"),
+        (only([0.0] * 20), r"run2.json: benchmark .*\[a\] cannot be stored"),
     ],
-    ids=["gpu", "cap", "grid", "source", "empty"],
+    ids=["gpu", "cap", "grid", "source", "empty", "copy", "disturbed", "untrue"],
 )
 def test_what_must_not_be_merged(tmp_path: Path, other: dict[str, Any], message: str) -> None:
-    """Nothing is written."""
+    """Nothing is written; what is refused cannot be looked at as if it were not."""
     first, second = written(tmp_path, night(), other)
     with pytest.raises(BaselineError, match=message):
         promote(first, tmp_path / "baselines", [second])
+    with pytest.raises(BaselineError, match=message):
+        difference([first, second], tmp_path / "baselines")
     assert not (tmp_path / "baselines").exists()
 
 
@@ -171,6 +177,27 @@ def test_what_a_promotion_would_change(tmp_path: Path, capsys: pytest.CaptureFix
         assert line in out
     assert "6 same" in out
     assert len(list(root.rglob("*.json"))) == 1
+
+
+@pytest.mark.parametrize("action", ["diff", "promote"])
+def test_the_limits_that_come_of_the_runs_are_shown(
+    tmp_path: Path, action: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Widest first: whoever promotes sees which slow-downs will pass."""
+    noisy = [only(samples(seconds)) for seconds in (1.03e-4, 1e-4, 0.98e-4)]
+    files = written(tmp_path, *noisy)
+    for run, path in enumerate(files):
+        document = json.loads(path.read_text())
+        for benchmark in document["benchmarks"][1:]:
+            benchmark["stats"]["median"] *= 1 + run / 1000
+        path.write_text(json.dumps(document))
+    assert main([action, *map(str, files), "--root", str(tmp_path / "baselines")]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    at = shown.index("limits, the widest of 8:")
+    widest = [float(line.split()[0]) for line in shown[at + 1 : at + 6]]
+    assert shown[at + 1].endswith(f"% (3 runs)  {NAMES[0]}")
+    assert widest == sorted(widest, reverse=True)
+    assert widest[0] > 20 > 2 > widest[1]
 
 
 def test_the_first_promotion_differs_from_nothing(
