@@ -92,9 +92,17 @@ class Proving:
 
 def false_alarms(trials: Sequence[Trial]) -> dict[str, int]:
     """Count the verdicts on comparisons of a kernel with itself."""
-    counts = Counter(trial.verdict for trial in trials)
-    names = ("slower", "faster", BROKEN)
-    return {"trials": len(trials)} | {name: counts[name] for name in names}
+    verdicts = Counter(trial.verdict for trial in trials)
+    return _counted(trials) | {name: verdicts[name] for name in ("slower", "faster", BROKEN)}
+
+
+def _counted(trials: Sequence[Trial]) -> dict[str, int]:
+    """Count the trials, and apart from them those of a GPU that was throttled or shared.
+
+    Nothing was measured in these: they say nothing about the verdicts.
+    """
+    lost = sum(trial.verdict == NOT_COMPARABLE for trial in trials)
+    return {"trials": len(trials) - lost, NOT_COMPARABLE: lost}
 
 
 def by_subject(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
@@ -121,12 +129,13 @@ def detection(benchmark: str, slowdown: float, trials: Sequence[Trial]) -> dict[
 
     `gpu_seconds_per_trial` is that of the longest trial, and on the wall: the GPU ran no longer.
     """
+    took = [trial.seconds for trial in trials if trial.verdict != NOT_COMPARABLE]
     return {
         "benchmark": benchmark,
         "slowdown": slowdown,
-        "trials": len(trials),
+        **_counted(trials),
         "flagged": sum(trial.verdict == "slower" for trial in trials),
-        "gpu_seconds_per_trial": round(max((t.seconds for t in trials), default=0.0), 3),
+        "gpu_seconds_per_trial": round(max(took, default=0.0), 3),
     }
 
 
