@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,6 +128,18 @@ def test_no_gpu_is_no_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 2."""
     monkeypatch.setitem(os.environ, "CUDA_VISIBLE_DEVICES", "")
     assert fleet.main() == 2
+
+
+def test_a_probe_sees_its_own_gpu_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A real process, which says what it may see: on one GPU all of them would agree."""
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    names = ["0", "3", "GPU-5a6f"]
+    assert [fleet._started(name)().strip() for name in names] == names
 
 
 def test_a_probe_that_ends_badly_says_its_last_word(monkeypatch: pytest.MonkeyPatch) -> None:

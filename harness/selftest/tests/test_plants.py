@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.devices import Device, Launch
 from harness.devices.emulator import EmulatedDevice, Fault
 from harness.selftest.plants import WRONG, Plant, planted, waiting
 from harness.selftest.session import SMALL
-from harness.tests.fakes import FakeGPU
+from harness.selftest.trials import wrong_flagged
+from harness.tests.fakes import FakeGPU, FakeWorkload
 from harness.workbench import Workbench
 from harness.workloads.reduction import whole_numbers
 from kernels import compile_kernel
@@ -64,8 +66,6 @@ def test_what_writes_beside_its_arrays_is_never_timed() -> None:
         def verify_canaries(self) -> None:
             raise AssertionError("byte +1 after float32[1] was written")
 
-    from harness.tests.fakes import FakeWorkload
-
     gpu = Damaged()
     with pytest.raises(AssertionError, match="byte \\+1 after"):
         Workbench(gpu).rounds(FakeWorkload("copy"), 20)
@@ -81,3 +81,23 @@ def test_a_lost_load_is_one_whose_sum_shows(tmp_path: Path) -> None:
     (plant,) = (plant for plant in WRONG if plant.name == "lost-load")
     with pytest.raises(AssertionError, match=f"gives {total - lost}; the sum is exactly {total}"):
         planted(plant, tmp_path, SMALL).prepare(device).check()
+
+
+class Untried(FakeWorkload):
+    """Cannot be prepared."""
+
+    def prepare(self, device: Device) -> Launch:
+        raise RuntimeError("out of memory")
+
+
+@pytest.mark.parametrize(
+    ("workload", "refused"),
+    [
+        (FakeWorkload("wrong", right=0), True),
+        (FakeWorkload("right"), False),
+        (Untried("untried"), False),
+    ],
+)
+def test_only_a_failed_check_refuses_a_kernel(workload: FakeWorkload, refused: bool) -> None:
+    """One that could not be tried says nothing about the check."""
+    assert wrong_flagged(Workbench(FakeGPU()), {"it": workload}) == {"it": refused}
