@@ -16,12 +16,14 @@ from harness.timing import (
     Interval,
     Pair,
     buy_pairs,
+    dependence,
     measure_pairs,
     ratio,
     sample,
 )
 
 BIMODAL = [(1.0, 1.0), (1.5, 1.0)] * 128  # a card that flips between two hidden states
+WAVE = [0, 7, 10, 7, 0, -7, -10, -7]
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,30 @@ def test_device_time_ends_the_buying_too() -> None:
         script([(1.0, 1.0), (1.5, 1.0)] * 128), (1.2, None), Budget(256, 40.0), seed=0
     )
     assert len(found) == 8
+
+
+@pytest.mark.parametrize(("confidence", "bought"), [(0.99, 8), (0.999, 16), (0.99999, 32)])
+def test_every_look_is_as_confident_as_asked(confidence: float, bought: int) -> None:
+    """All pairs are alike: what counts is that n of them hold no more than 1 - 2 / 2^n."""
+    alike = script([(1.5e-4, 1e-4)] * 128)
+    assert len(buy_pairs(alike, (1.3, None), Budget(), 0, confidence)) == bought
+
+
+def test_every_block_draws_an_order_of_its_own() -> None:
+    """Else the pairs of one look would be in the order of those before."""
+    seeds: list[int] = []
+
+    def measure(count: int, seed: int) -> list[Pair]:
+        seeds.append(seed)
+        return BIMODAL[:count]
+
+    buy_pairs(measure, (1.2, None), Budget(pairs=128, seconds=math.inf), seed=7)
+    assert len(set(seeds)) == len(seeds) == 5
+
+
+def test_the_first_look_is_within_the_budget() -> None:
+    """Four pairs may be bought, though they cannot give 99 %."""
+    assert len(buy_pairs(script(BIMODAL), (1.2, None), Budget(pairs=4, first=8), seed=0)) == 4
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
@@ -93,6 +119,28 @@ def test_recorded_pairs_are_refused_too() -> None:
     """One bad sample spoils a recording."""
     with pytest.raises(ImplausibleTime, match="a sample took -1e-06 s"):
         ratio([(1e-4, 1e-4)] * 20 + [(1e-4, -1e-6)])
+
+
+@pytest.mark.parametrize("pair", [(1e-200, 1e200), (1e200, 1e-200)])
+def test_times_too_far_apart_for_a_ratio_are_refused(pair: Pair) -> None:
+    """It would be 0, or infinite: each is a finite number of seconds, but neither is a time."""
+    with pytest.raises(ImplausibleTime, match="the samples are no times"):
+        ratio([pair] * 20)
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        pytest.param(WAVE * 4, "rank correlation 0.70", id="four-waves"),
+        pytest.param(WAVE, "rank correlation 0.72", id="one-wave"),
+        pytest.param(WAVE[:-1], "", id="as-much-may-be-chance-in-seven"),
+        pytest.param([0, 1] * 16, "", id="alternation-is-no-likeness"),
+    ],
+)
+def test_a_ratio_like_the_one_before_it_is_noted(steps: list[int], said: str) -> None:
+    """If it is no accident: under 5 % of independent pairs are as alike, in one direction."""
+    found = dependence([(1.5 + step / 1000, 1.0) for step in steps])
+    assert said in found if said else not found
 
 
 def test_nothing_measured_is_an_error() -> None:
