@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from harness.claims import Claim, Verdict, statement
+from harness.comparison import RULE
+from harness.devices.telemetry import THROTTLE_REASONS, reasons
 from harness.ratios import Measured
 from harness.tests.fakes import FakeGPU, FakeWorkload
 from harness.timing import Budget
 from harness.watch import ATTEMPTS, FRESH, NotComparable, Watch, trouble
 from harness.workbench import Workbench
+
+Measure = Callable[[Workbench], object]
 
 CALM = {"sm_clock_mhz": 1980, "throttle_reasons": [], "other_processes": [], "power_w": 140.0}
 HOT = CALM | {"throttle_reasons": ["software thermal slowdown"], "temperature_c": 92}
@@ -41,6 +46,7 @@ def watch(*readings: dict[str, Any]) -> tuple[Watch, list[float]]:
         (CALM | {"throttle_reasons": None, "sm_clock_mhz": None, "other_processes": None}, ""),
         (HOT, "the GPU throttles (software thermal slowdown)"),
         (SLOW, "the SM clock fell from 1980 to 1580 MHz (software power cap)"),
+        (CALM | {"sm_clock_mhz": 0}, "the SM clock fell from 1980 to 0 MHz"),
         (CALM | {"sm_clock_mhz": 1965, "throttle_reasons": ["software power cap"]}, ""),
         (CALM | {"throttle_reasons": ["idle", "application clocks"]}, ""),
         (SHARED, "process 4242 computes on the same GPU"),
@@ -49,6 +55,12 @@ def watch(*readings: dict[str, Any]) -> tuple[Watch, list[float]]:
 def test_what_disturbs_a_sample(reading: dict[str, Any], why: str) -> None:
     """A power cap alone does not: it takes 15 MHz from a matrix product."""
     assert trouble(reading, 1980) == why
+
+
+def test_four_of_the_driver_s_reasons_disturb() -> None:
+    """By NVML's bits: a slow-down by hardware, by heat as either sees it, by the power supply."""
+    found = {bit for bit in THROTTLE_REASONS if trouble({"throttle_reasons": reasons(bit)}, 0)}
+    assert found == {0x8, 0x20, 0x40, 0x80}
 
 
 def test_disturbed_samples_are_taken_again() -> None:
@@ -138,10 +150,33 @@ def test_the_telemetry_is_stored_beside_the_pairs() -> None:
     assert ratios.pairs["reduce.x"]["a / b"]["telemetry"]["sm_clock_mhz"] == [1980, 1980]
 
 
-def test_rounds_and_pairs_are_both_watched() -> None:
-    """Neither gives samples of a hot card."""
-    bench, work = Workbench(FakeGPU(), watch=watch(HOT)[0]), FakeWorkload("a")
+WORK = FakeWorkload("a")
+each_measurement = pytest.mark.parametrize(
+    "measure",
+    [
+        pytest.param(lambda bench: bench.rounds(WORK, 20), id="rounds"),
+        pytest.param(
+            lambda bench: bench.pairs(WORK, WORK, (0.1, None), budget=Budget(), seed=0), id="pairs"
+        ),
+        pytest.param(
+            lambda bench: bench.compare(bench.launch(WORK), bench.launch(WORK), RULE, 0),
+            id="compare",
+        ),
+    ],
+)
+
+
+@each_measurement
+def test_no_measurement_gives_samples_of_a_hot_card(measure: Measure) -> None:
+    """It is refused."""
     with pytest.raises(NotComparable):
-        bench.rounds(work, 20)
-    with pytest.raises(NotComparable):
-        bench.pairs(work, work, (0.1, None), budget=Budget(), seed=0)
+        measure(Workbench(FakeGPU(), watch=watch(HOT)[0]))
+
+
+@each_measurement
+def test_a_measurement_is_held_against_itself_alone(measure: Measure) -> None:
+    """A card that somebody slowed down since the one before is as good for the next."""
+    bench = Workbench(FakeGPU(noise=0), watch=watch(CALM, SLOW)[0])
+    for clock in (1980, 1580):
+        measure(bench)
+        assert bench.watch.summary()["sm_clock_mhz"] == [clock, clock]
