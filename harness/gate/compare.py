@@ -10,10 +10,10 @@ from typing import Any, Final
 from harness.baselines.settings import Document, incomparable, noted
 from harness.baselines.shape import NO_CLAIMS, NOT_COMPARABLE
 from harness.gate.environment import moved
-from harness.gate.limits import resting_on_few
+from harness.gate.limits import percent, resting_on_few
 from harness.gate.noise import usual
 from harness.gate.samples import Timing, timings
-from harness.gate.verdicts import Row, Status, judged, percent
+from harness.gate.verdicts import Row, Status, judged
 
 COMPARED: Final = 0.5  # of the baseline's benchmarks, below which a night says nothing
 

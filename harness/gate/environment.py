@@ -8,8 +8,8 @@ from typing import Final
 
 from harness.baselines.settings import Document
 from harness.baselines.shape import COPY, COPY_RUNS
-from harness.gate.limits import limit
-from harness.gate.verdicts import Row, Status, percent
+from harness.gate.limits import limit, percent
+from harness.gate.verdicts import Row, Status
 
 SHARE: Final = 0.5  # of the compared benchmarks, from which on they moved together
 

@@ -96,3 +96,12 @@ def one_more(runs: Sequence[float], usual: Noise = UNKNOWN) -> float:
     known = usual.and_of(runs)
     scale = math.sqrt(known.variance * (1 + 1 / len(runs)))
     return math.expm1(scale * float(t.ppf((1 + CONFIDENCE) / 2, known.freedom)))
+
+
+def percent(value: float) -> str:
+    """Return a ratio as a difference in percent.
+
+    >>> percent(1.0213)
+    '+2.13 %'
+    """
+    return f"{100 * (value - 1):+.2f} %"

@@ -14,6 +14,7 @@ from harness.timing import ImplausibleTime, refuse_implausible
 HARMLESS: Final = {"idle", "application clocks", "display clocks"}
 # The stored peak has one digit after the point.
 ROUNDING: Final = 1 + 1e-4
+CLOCKS: Final = ("sm_clock_mhz", "memory_clock_mhz")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,12 @@ class Timing:
         after = self.facts.get("throttle_reasons") or ()
         during = (self.facts.get("telemetry") or {}).get("throttle_reasons") or ()
         return frozenset((*after, *during)) - HARMLESS
+
+    def mhz(self, clock: str) -> tuple[float, float] | None:
+        """Return the least and the most of one of CLOCKS: during the run, else after it."""
+        during = (self.facts.get("telemetry") or {}).get(clock)
+        read = during or [self.facts.get(clock)]
+        return None if None in read else (min(read), max(read))
 
 
 def timings(document: Mapping[str, Any]) -> dict[str, Timing]:

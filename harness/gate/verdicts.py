@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -10,11 +9,12 @@ from statistics import quantiles
 from typing import Final
 
 from harness.baselines.definition import changes, source_changed
-from harness.gate.limits import Limit, limit, resolution
+from harness.gate.excuses import Excuse, drifts, throttling
+from harness.gate.limits import Limit, limit, percent, resolution
 from harness.gate.noise import UNKNOWN, Noise
 from harness.gate.samples import Timing, first_of, plausible
 from harness.spelling import duration
-from harness.timing import CONFIDENCE, ImplausibleTime, Interval, ratio, refuse_implausible, told
+from harness.timing import ImplausibleTime, Interval, ratio, refuse_implausible, told
 
 UNRESOLVED: Final = 1.0  # a limit as long as the time itself
 
@@ -73,27 +73,32 @@ def judged(before: Timing, now: Timing, peak: float | None, usual: Noise = UNKNO
     except ImplausibleTime as error:
         return replace(row, why=str(error))
     allowed = limit(before.runs, resolution(now.clock), usual)
-    status, why = placed(found, allowed, samples)
-    status, why = _with_source(*_with_telemetry(status, why, before, now), before, now)
+    throttled = throttling(before, now, slower=found.value > 1)
+    status, why = _with_source(*placed(found, allowed, samples, throttled), before, now)
     lost = first_of(refused, len(now.samples)), told(now.dropped)
     words = "; ".join(filter(None, (why, *lost)))
     row = replace(row, status=status, why=words, limit=allowed.value)
     return replace(row, ratio=found.value, interval=found.ends)
 
 
-def placed(found: Interval, allowed: Limit, samples: Sequence[float]) -> tuple[Status, str]:
-    """Say where the ratio lies: a change needs its whole interval beyond the limit."""
+def placed(
+    found: Interval, allowed: Limit, samples: Sequence[float], throttled: Sequence[Excuse] = ()
+) -> tuple[Status, str]:
+    """Say where the ratio lies: a change needs its whole interval beyond what can be excused.
+
+    How far it moved is asked first. A drift, lowered clocks or a coarse clock explain a change up
+    to their own size, and nothing above it.
+    """
     within = f"limit {100 * allowed.value:.3g} % ({allowed.why})"
     if found.ends is None:
         return Status.NOT_COMPARABLE, f"{len(samples)} samples: their spread is unknown, take 8"
+    drifted = drifts(samples, allowed.value)
+    if found.against(allowed.bound) == "outside":
+        return _moved(found, allowed, [*drifted, *throttled], within)
     if allowed.value >= UNRESOLVED and allowed.steps:
         return Status.NOT_COMPARABLE, f"too short for its clock: {within}"
-    if abs(drift := trend(samples)) > allowed.value:
-        return Status.NOT_COMPARABLE, f"its own samples drift by {percent(1 + drift)} in the run"
-    if found.against(allowed.bound) == "outside":
-        slower = found.value > 1
-        why = f"{percent(found.value)}, {within}" + ("" if slower else "; promote")
-        return Status.SLOWER if slower else Status.FASTER, why
+    if drifted:
+        return Status.NOT_COMPARABLE, drifted[0].why
     low, high = allowed.bound
     if low <= found.value <= high:
         return Status.SAME, f"{percent(found.value)}, {within}"
@@ -104,40 +109,15 @@ def placed(found: Interval, allowed: Limit, samples: Sequence[float]) -> tuple[S
     )
 
 
-def trend(samples: Sequence[float]) -> float:
-    """Return by what share the samples rise from the first to the last, at least; 0 if unsure.
-
-    Theil and Sen's slope, the end of its 99 % interval that is nearer to zero.
-    """
-    from scipy.stats import theilslopes
-
-    slope = theilslopes(samples, alpha=CONFIDENCE)
-    low, high = float(slope.low_slope), float(slope.high_slope)
-    if math.isnan(low + high) or low <= 0 <= high:
-        return 0.0
-    nearest = low if low > 0 else high
-    return nearest * (len(samples) - 1) / sorted(samples)[len(samples) // 2]
-
-
-def percent(value: float) -> str:
-    """Return a ratio as a difference in percent.
-
-    >>> percent(1.0213)
-    '+2.13 %'
-    """
-    return f"{100 * (value - 1):+.2f} %"
-
-
-def _with_telemetry(status: Status, why: str, before: Timing, now: Timing) -> tuple[Status, str]:
-    """Take back what a lowered clock explains: slower tonight, or faster than a slowed baseline."""
-    explained = {
-        Status.SLOWER: ("tonight", now.throttled - before.throttled),
-        Status.FASTER: ("in the baseline", before.throttled - now.throttled),
-    }
-    when, reasons = explained.get(status, ("", frozenset()))
-    if not reasons:
-        return status, why
-    return Status.NOT_COMPARABLE, f"throttled {when} by {', '.join(sorted(reasons))}; {why}"
+def _moved(
+    found: Interval, allowed: Limit, excuses: Sequence[Excuse], within: str
+) -> tuple[Status, str]:
+    """Say of a time beyond its limit whether it is beyond what excuses it as well."""
+    why = "; ".join([f"{percent(found.value)}, {within}", *(each.why for each in excuses)])
+    explained = replace(allowed, value=allowed.value + sum(each.share for each in excuses))
+    if found.against(explained.bound) != "outside":
+        return Status.NOT_COMPARABLE, why
+    return (Status.SLOWER, why) if found.value > 1 else (Status.FASTER, f"{why}; promote")
 
 
 def _with_source(status: Status, why: str, before: Timing, now: Timing) -> tuple[Status, str]:

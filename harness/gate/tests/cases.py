@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from harness.baselines.shape import RUNS
 from harness.gate.compare import Exit
 from harness.gate.tests.nights import (
     BYTES,
@@ -21,10 +22,22 @@ from harness.gate.tests.nights import (
 from harness.gate.verdicts import Status
 
 COPY: Final = {"copy GB/s": 4327.4 / 1.14}
-RISING: Final = [1e-4 * (1 + 0.15 * step / 19) for step in range(20)]
+PEAK: Final = 4814.3e9
+CAPPED: Final = {"throttle_reasons": ["software power cap"], "sm_clock_mhz": 1700}
+UNREAD: Final = {**CAPPED, "sm_clock_mhz": None, "memory_clock_mhz": None}
+IDLE: Final = {"throttle_reasons": ["idle"], "sm_clock_mhz": 345}
+SLOWED: Final = {"throttle_reasons": ["hardware slowdown"], "sm_clock_mhz": [1500, 1550]}
+MOSTLY_LUCKY: Final = [*samples(rounds=8), *[2e-5] * 12]
+AT_PEAK: Final = [BYTES / (PEAK * (1 + 5e-5))] * 20  # which is stored with one digit
 LUCKY: Final = [*samples(rounds=18), 2e-5, 2.1e-5]  # both at three times the peak
 RENAMED: Final = {f"{name}-new": samples() for name in NAMES}
 COARSE: Final = {"clock": "wddm"}
+
+
+def ramp(middle: float, share: float, spread: float = 0.0) -> list[float]:
+    """Return 40 samples that rise by a share of `middle` from the first to the last."""
+    level = samples(middle, spread, rounds=40)
+    return [each * (1 + share * (step / 39 - 0.5)) for step, each in enumerate(level)]
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,8 @@ def first(**facts: Any) -> dict[str, Any]:
     """Return a baseline whose first benchmark has these facts."""
     return only(samples(), **facts)
 
+
+COARSE_ONCE: Final = only([2e-6] * 20, **COARSE)
 
 SAME, SLOWER, FASTER = Status.SAME, Status.SLOWER, Status.FASTER
 NEW, MISSING, CHANGED, APART = Status.NEW, Status.MISSING, Status.CHANGED, Status.NOT_COMPARABLE
@@ -78,33 +93,51 @@ CASES: Final = [
     Case("B31", "one round", night(), only(samples(rounds=1)), APART, GREEN, "spread is unknown"),
     Case("T09", "in L2", night(), only(samples(3.5e-5)), APART, GREEN, "above the 48"),
     Case("T11", "two lucky samples", night(), only(LUCKY), SAME, GREEN, "2 of 20 samples refused"),
-    Case("T13", "falls by 15 %", night(), only(RISING), APART, GREEN, "samples drift by +"),
+    Case("T13", "falls", night(), only(ramp(1.07e-4, 0.15)), APART, GREEN, "drift by +14.9"),
+    Case("T13", "rises", night(), only(ramp(1e-4, -0.15)), APART, GREEN, "drift by -14.9"),
+    Case("own", "drift, slow", night(), only(ramp(3e-4, 0.07)), SLOWER, RED, "drift by +6.99"),
+    Case("own", "drift, fast", night(), only(ramp(8e-5, 0.07)), FASTER, GREEN, "; promote"),
+    Case("own", "half explained", night(), only(ramp(1.1e-4, 0.07)), APART, GREEN, "+10"),
+    Case("own", "drift unsure", night(), only(ramp(1e-4, 0.055, 0.01)), SAME, GREEN, "limit 5"),
     Case(
         "T13",
         "throttled from the start",
         night(),
-        only(samples(1.15e-4), throttle_reasons=["software power cap"]),
+        only(samples(1.15e-4), **CAPPED),
         APART,
         GREEN,
-        "throttled tonight by software power cap",
+        "throttled tonight by software power cap, whose clocks explain +16.47 %",
     ),
     Case(
         "T13",
         "the baseline was throttled",
-        first(telemetry={"throttle_reasons": ["hardware slowdown"]}),
+        first(telemetry=SLOWED),
         only(samples(8e-5)),
         APART,
         GREEN,
-        "throttled in the baseline",
+        "throttled in the baseline by hardware slowdown, whose clocks explain +32.00 %",
     ),
+    Case("own", "cap, slow", night(), only(samples(3e-4), **CAPPED), SLOWER, RED, "explain +16"),
+    Case("own", "slowed", first(telemetry=SLOWED), only(samples(6.5e-5)), FASTER, GREEN, "+32"),
+    Case("own", "unread", night(), only(samples(1.09e-4), **UNREAD), APART, GREEN, "+5.26 %"),
+    Case("own", "unread, slow", night(), only(samples(1.2e-4), **UNREAD), SLOWER, RED, "+5.26 %"),
+    Case("own", "both capped", first(**CAPPED), only(samples(1.1e-4), **CAPPED), SLOWER, RED, "+"),
+    Case("own", "both, fast", first(**CAPPED), only(samples(9e-5), **CAPPED), FASTER, GREEN, "-"),
+    Case("own", "idle", night(), only(samples(1.1e-4), **IDLE), SLOWER, RED, "+10"),
+    Case("T11", "most lucky", night(), only(MOSTLY_LUCKY), SAME, GREEN, "12 of 20 samples refused"),
+    Case("own", "at the peak", only(AT_PEAK), only(AT_PEAK), SAME, GREEN, "+0.00 %, limit 5 %"),
     Case("T15", "boost", night(), only(samples(9e-5), flop=10**12), FASTER, GREEN, "promote"),
     Case(
         "T21", "negative", night(), only([-1.78e-3, -1e-6] * 9), APART, GREEN, "before the kernel"
     ),
     Case("T25", "WSL", night(host="Linux"), night(host="WSL"), APART, NO_VERDICT, "host Linux ->"),
     Case("T25", "all zero", night(), only([0.0] * 20), APART, GREEN, "took 0.0 s"),
+    Case("T25", "one zero", night(), only([*samples(rounds=19), 0.0]), APART, GREEN, "took 0.0 s"),
+    Case("T25", "zero run", first(**{RUNS: [1e-4, 0.0, 1e-4]}), night(), APART, GREEN, "took 0.0"),
     Case("T25", "zero baseline", only([0.0] * 20), night(), APART, GREEN, "the baseline took 0"),
     Case("T27", "a slice", night(host="node"), night(host="1/8"), APART, NO_VERDICT, "-> 1/8"),
+    Case("own", "far too short", COARSE_ONCE, only([1e-4] * 20, **COARSE), SLOWER, RED, "steps"),
+    Case("own", "wild runs", promoted(0.5, 3), night(), SAME, GREEN, "(3 runs)"),
     Case("T31", "bimodal", only([6.3e-5] * 20), only([6.3e-5, 9.4e-5] * 10), APART, GREEN, "two"),
     Case("own", "identical", promoted(), night(), SAME, GREEN, "limit"),
     Case("own", "speed-up", promoted(), only(samples(9e-5)), FASTER, GREEN, "; promote"),
@@ -122,6 +155,7 @@ CASES: Final = [
         "further than the machine (+14.00 %)",
     ),
     Case("own", "source", night(), only(samples(), source="bb"), CHANGED, GREEN, "source aa -> bb"),
+    Case("own", "fast source", night(), only(samples(8e-5), source="b"), CHANGED, GREEN, "aa -> b"),
     Case("own", "slow source", night(), only(samples(2e-4), source="b"), SLOWER, RED, "aa -> b"),
     Case("own", "old baseline", first(source=None), night(), SAME, GREEN, "limit"),
     Case("own", "grid", night(), only(samples(2e-4), grid=264), CHANGED, GREEN, "grid 132 -> 264"),

@@ -15,6 +15,7 @@ BYTES: Final = 1 << 28
 FACTS: Final[dict[str, Any]] = {
     **{"kernel": "reduce_v7[BLOCK=256]", "source": "aa", "grid": 132, "block": 256},
     **{"bytes": BYTES, "clock": "cupti", "throttle_reasons": []},
+    **{"sm_clock_mhz": 1980, "memory_clock_mhz": 3201},
 }
 DEVICE: Final[dict[str, Any]] = {
     **{"mig": False, "power_cap_w": 700.0, "ecc": True, "clock": "cupti", "nvrtc": "13.2"},

@@ -144,7 +144,10 @@ def test_a_night_that_asked_for_times_alone_owes_no_claims() -> None:
 def test_a_night_that_compares_too_little_has_no_verdict() -> None:
     """All samples of five of eight benchmarks throttled is no pass."""
     times = {name: samples(1.2e-4) for name in NAMES[:5]} | {name: samples() for name in NAMES[5:]}
-    facts = {name: {"throttle_reasons": ["hardware slowdown"]} for name in NAMES[:5]}
+    facts = {
+        name: {"throttle_reasons": ["hardware slowdown"], "sm_clock_mhz": 1600}
+        for name in NAMES[:5]
+    }
     found = compare(night(), night(times, facts))
     assert [row.status for row in found.rows] == [Status.NOT_COMPARABLE] * 5 + [Status.SAME] * 3
     assert found.exit is NO_VERDICT

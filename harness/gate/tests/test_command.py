@@ -205,7 +205,7 @@ def test_the_summary_of_a_job(folder: Folder, monkeypatch: pytest.MonkeyPatch) -
         (only(samples(1.1e-4)), 1, "at first, timed again"),
         (None, 1, "limit 0.5"),
         (night({}), 1, "limit 0.5"),
-        (only(samples(1.1e-4), throttle_reasons=["hardware slowdown"]), 0, "throttled tonight"),
+        (only(samples(1.1e-4), throttle_reasons=["hardware slowdown"]), 1, "throttled tonight"),
     ],
     ids=["gone", "confirmed", "not-timed", "skipped", "throttled"],
 )
