@@ -58,8 +58,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def judge(tonight: Path, baseline: str | None, root: Path) -> tuple[str, Night]:
+def judge(
+    tonight: Path, baseline: str | None, root: Path, *, whole: bool = True
+) -> tuple[str, Night]:
     """Return what the night is held against, in words, and the verdicts.
+
+    `whole` is as in `compare`.
 
     Raises
     ------
@@ -69,7 +73,7 @@ def judge(tonight: Path, baseline: str | None, root: Path) -> tuple[str, Night]:
     now = read(tonight, made_by="tox -e nightly")
     before = _promoted(now, root) if baseline is None else _named(baseline)
     against = f"against {before.path.name} ({before.label})" if before else f"on {now.gpu}"
-    return against, compare(before.document if before else None, now.document)
+    return against, compare(before.document if before else None, now.document, whole=whole)
 
 
 def _named(baseline: str) -> Baseline:
@@ -94,7 +98,8 @@ def confirm(night: Night, chosen: argparse.Namespace) -> Night:
     print(f"{len(names)} slower: timing them again", flush=True)
     subprocess.run([sys.executable, "-m", "pytest", "-q", *options, "--", *names], check=False)
     try:
-        return confirmed(night, judge(path, chosen.baseline, chosen.root)[1])
+        _, again = judge(path, chosen.baseline, chosen.root, whole=False)
+        return confirmed(night, again)
     except BaselineError as error:
         print(f"not timed again: {error}", file=sys.stderr)
         return night

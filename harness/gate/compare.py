@@ -57,8 +57,11 @@ class Night:
         return Exit.GREEN
 
 
-def compare(before: Document | None, now: Document) -> Night:
+def compare(before: Document | None, now: Document, *, whole: bool = True) -> Night:
     """Hold the document of a night against a baseline, which may be absent.
+
+    What was timed again is no `whole` night: it owes no claims, and a handful of benchmarks, all of
+    them slower before, cannot say that everything moved together.
 
     Raises
     ------
@@ -75,7 +78,10 @@ def compare(before: Document | None, now: Document) -> Night:
     if differ := incomparable(before, now):
         rows = [_apart(recorded[name], tonight.get(name), differ) for name in recorded]
         return Night(rows, f"not comparable: {'; '.join(differ)}", [], broken)
-    rows, environment = moved(_rows(recorded, tonight, now), before, now)
+    rows, environment = _rows(recorded, tonight, now), ""
+    if not whole:
+        return Night(rows)
+    rows, environment = moved(rows, before, now)
     rows += [_new(each) for name, each in tonight.items() if name not in recorded]
     few = resting_on_few(each.runs for each in recorded.values())
     return Night(rows, environment, [*unasked, *noted(before, now), *few], broken, gone)
@@ -84,16 +90,23 @@ def compare(before: Document | None, now: Document) -> Night:
 def confirmed(night: Night, again: Night) -> Night:
     """Return the night after its slower benchmarks were timed in a second process.
 
-    A slow-down must show twice. What could not be timed again stays slower.
+    A slow-down must show twice. What could not be timed again stays slower: a second process that
+    was throttled, or of another setting, takes nothing back.
     """
     second = {row.name: row for row in again.rows if row.status is not Status.MISSING}
     rows = [_second(row, second.get(row.name)) for row in night.rows]
-    return replace(night, rows=rows)
+    told = filter(None, (again.environment, *again.notes))
+    notes = [f"in the second process: {words}" for words in told]
+    return replace(night, rows=rows, notes=[*night.notes, *notes])
 
 
 def _second(row: Row, again: Row | None) -> Row:
-    if row.status is not Status.SLOWER or row.ratio is None or again is None:
+    """Take what the second process says, if it compares; else keep what the first said."""
+    if row.status is not Status.SLOWER or again is None:
         return row
+    if not again.compared:
+        return replace(row, why=f"{row.why}; not timed again: {again.why}")
+    assert row.ratio is not None  # no row is slower without
     first = f"{percent(row.ratio)} at first, timed again in a new process"
     return replace(again, why=f"{first}: {again.why}")
 

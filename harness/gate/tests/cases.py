@@ -17,6 +17,7 @@ from harness.gate.tests.nights import (
     night,
     only,
     promoted,
+    ramp,
     samples,
 )
 from harness.gate.verdicts import Status
@@ -32,12 +33,6 @@ AT_PEAK: Final = [BYTES / (PEAK * (1 + 5e-5))] * 20  # which is stored with one 
 LUCKY: Final = [*samples(rounds=18), 2e-5, 2.1e-5]  # both at three times the peak
 RENAMED: Final = {f"{name}-new": samples() for name in NAMES}
 COARSE: Final = {"clock": "wddm"}
-
-
-def ramp(middle: float, share: float, spread: float = 0.0) -> list[float]:
-    """Return 40 samples that rise by a share of `middle` from the first to the last."""
-    level = samples(middle, spread, rounds=40)
-    return [each * (1 + share * (step / 39 - 0.5)) for step, each in enumerate(level)]
 
 
 @dataclass(frozen=True)

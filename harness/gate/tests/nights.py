@@ -33,6 +33,12 @@ def samples(
     return [float(middle * np.exp(each)) for each in drawn]
 
 
+def ramp(middle: float, share: float, spread: float = 0.0) -> list[float]:
+    """Return 40 samples that rise by a share of `middle` from the first to the last."""
+    level = samples(middle, spread, rounds=40)
+    return [each * (1 + share * (step / 39 - 0.5)) for step, each in enumerate(level)]
+
+
 def runs(between: float, count: int = 5, middle: float = 1e-4, seed: int = 2) -> list[float]:
     """Return the medians of `count` runs that lie `between` apart."""
     return samples(middle, between, count, seed)
