@@ -14,6 +14,7 @@ from typing import Final
 
 from harness.baselines import ROOT, Baseline, BaselineError, newest, read, slug, write_whole
 from harness.gate.compare import Exit, Night, compare, confirmed
+from harness.gate.damage import damage
 from harness.gate.verdicts import Status
 from harness.report import summarise
 from harness.report.night import as_json, markdown, text
@@ -27,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     try:
         return _gated(chosen)
-    except (BaselineError, OSError) as error:
+    except (BaselineError, OSError, UnicodeError) as error:
         print(error, file=sys.stderr)
         return Exit.UNUSABLE
 
@@ -39,9 +40,15 @@ def _gated(chosen: argparse.Namespace) -> int:
     against, night = judge(chosen.tonight, chosen.baseline, chosen.root)
     if chosen.confirm and night.of(Status.SLOWER):
         night = confirm(night, chosen)
-    print(text(night, against))
+    _say(text(night, against))
     _write(night, against, chosen.out)
     return night.exit
+
+
+def _say(words: str) -> None:
+    """Print what the terminal can show of it: one without a µ must not end in a traceback."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(words.encode(encoding, "replace").decode(encoding))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,9 +75,9 @@ def judge(
     Raises
     ------
     BaselineError
-        A file cannot be read.
+        A file cannot be read, or holds what no verdict can rest on.
     """
-    now = read(tonight, made_by="tox -e nightly")
+    now = _sound(read(tonight, made_by="tox -e nightly"))
     before = _promoted(now, root) if baseline is None else _named(baseline)
     against = f"against {before.path.name} ({before.label})" if before else f"on {now.gpu}"
     return against, compare(before.document if before else None, now.document, whole=whole)
@@ -79,13 +86,23 @@ def judge(
 def _named(baseline: str) -> Baseline:
     if not baseline:
         raise BaselineError("--baseline is empty: name a file, or leave the option out")
-    return read(Path(baseline))
+    return _sound(read(Path(baseline)))
 
 
 def _promoted(now: Baseline, root: Path) -> Baseline | None:
+    """Return the newest that can be used; that none can is not the same as that there is none."""
     problems: list[str] = []
     found = newest(root / slug(now.gpu), problems)
-    print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
+    told = "\n".join(problems)
+    if problems and not found:
+        raise BaselineError(told)
+    print(told, end="\n" if told else "", file=sys.stderr)
+    return found and _sound(found)
+
+
+def _sound(found: Baseline) -> Baseline:
+    if wrong := damage(found.document):
+        raise BaselineError(f"{found.path} is damaged ({wrong}): record again")
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final
 
-from harness.baselines.settings import Document, incomparable, noted
+from harness.baselines.settings import KEY, Document, incomparable, noted
 from harness.baselines.shape import NO_CLAIMS, NOT_COMPARABLE
 from harness.gate.environment import moved
 from harness.gate.limits import percent, resting_on_few
@@ -16,6 +16,7 @@ from harness.gate.samples import Timing, timings
 from harness.gate.verdicts import Row, Status, judged
 
 COMPARED: Final = 0.5  # of the baseline's benchmarks, below which a night says nothing
+MANY: Final = 0.1  # of the benchmarks, above which it is told that they do not compare
 
 
 class Exit(IntEnum):
@@ -69,13 +70,13 @@ def compare(before: Document | None, now: Document, *, whole: bool = True) -> Ni
         A benchmark of either cannot be read.
     """
     broken = [name for name, verdict in now.get("claims", {}).items() if verdict == "broken"]
-    tonight = timings(now)
-    if before is None:
+    tonight, recorded = timings(now), timings(before) if before else {}
+    if not (before and recorded):
         rows = [_new(each) for each in tonight.values()]
-        return Night(rows, "no baseline of this GPU: promote tonight's run", [], broken)
-    recorded = timings(before)
+        why = "the baseline holds no benchmark" if before else "no baseline of this GPU"
+        return Night(rows, f"{why}: promote tonight's run", [], broken)
     gone, unasked = _gone(before, now)
-    if differ := incomparable(before, now):
+    if differ := [*incomparable(before, now), *_unknown(before, now)]:
         rows = [_apart(recorded[name], tonight.get(name), differ) for name in recorded]
         return Night(rows, f"not comparable: {'; '.join(differ)}", [], broken)
     rows, environment = _rows(recorded, tonight, now), ""
@@ -84,7 +85,8 @@ def compare(before: Document | None, now: Document, *, whole: bool = True) -> Ni
     rows, environment = moved(rows, before, now)
     rows += [_new(each) for name, each in tonight.items() if name not in recorded]
     few = resting_on_few(each.runs for each in recorded.values())
-    return Night(rows, environment, [*unasked, *noted(before, now), *few], broken, gone)
+    notes = [*_asleep(rows), *unasked, *_undecided(now), *noted(before, now), *few]
+    return Night(rows, environment, notes, broken, gone)
 
 
 def confirmed(night: Night, again: Night) -> Night:
@@ -109,6 +111,26 @@ def _second(row: Row, again: Row | None) -> Row:
     assert row.ratio is not None  # no row is slower without
     first = f"{percent(row.ratio)} at first, timed again in a new process"
     return replace(again, why=f"{first}: {again.why}")
+
+
+def _unknown(before: Document, now: Document) -> list[str]:
+    """Return the settings that only the baseline tells: tonight's may be any."""
+    return [
+        f"{label} {there} -> unknown"
+        for label, read in KEY.items()
+        if (there := read(before)) is not None and read(now) is None
+    ]
+
+
+def _asleep(rows: Sequence[Row]) -> list[str]:
+    """Note that much of the baseline was not judged: a green night then says less than it seems."""
+    apart = sum(row.status is Status.NOT_COMPARABLE for row in rows)
+    return [f"not comparable: {apart} of {len(rows)}"] if apart > MANY * len(rows) else []
+
+
+def _undecided(now: Document) -> list[str]:
+    names = [name for name, verdict in now.get("claims", {}).items() if verdict == "undecided"]
+    return [f"claims left undecided: {len(names)}, such as {names[0]}"] if names else []
 
 
 def _gone(before: Document, now: Document) -> tuple[list[str], list[str]]:

@@ -164,7 +164,10 @@ CASES: Final = [
     Case("own", "CUDA minor", night(), night(nvrtc="13.5"), SAME, GREEN, "+0.00 %"),
     Case("own", "clock", night(), night(clock="events"), APART, NO_VERDICT, "cupti -> events"),
     Case("own", "one clock", night(), only(samples(), clock="events"), APART, GREEN, "-> events"),
-    Case("own", "unknown ECC", night(), night(ecc=None), SAME, GREEN, "+0.00 %"),
+    Case("own", "unknown ECC", night(), night(ecc=None), APART, NO_VERDICT, "ECC True -> unknown"),
+    Case("own", "old baseline's ECC", night(ecc=None), night(), SAME, GREEN, "+0.00 %"),
+    Case("own", "no facts", night(), night() | {"device": {}}, APART, NO_VERDICT, "CUDA 13 -> unk"),
+    Case("own", "nothing before", night({}), night(), NEW, NO_VERDICT, "promote"),
     Case("own", "infinite", night(), only([float("inf")] * 20), APART, GREEN, "returned no time"),
     Case(
         "own",

@@ -5,12 +5,14 @@ It is tried on synthetic nights, or names the test that tries it, or says why it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from harness.gate.compare import Exit, compare
+from harness.gate.noise import UNKNOWN, Noise
 from harness.gate.tests.cases import CASES, Case
 from harness.gate.tests.nights import NAMES, all_by, night, only, promoted, samples
 from harness.gate.verdicts import Status
@@ -151,6 +153,55 @@ def test_a_night_that_compares_too_little_has_no_verdict() -> None:
     found = compare(night(), night(times, facts))
     assert [row.status for row in found.rows] == [Status.NOT_COMPARABLE] * 5 + [Status.SAME] * 3
     assert found.exit is NO_VERDICT
+
+
+@pytest.mark.parametrize(("apart", "told"), [(0, []), (1, []), (2, ["not comparable: 2 of 12"])])
+def test_many_benchmarks_that_do_not_compare_are_noted(apart: int, told: list[str]) -> None:
+    """More than a tenth: the night is green all the same."""
+    names = [f"t.py::t[{number}]" for number in range(12)]
+    times = {name: samples() for name in names}
+    found = compare(night(times), night(times | {name: [0.0] * 20 for name in names[:apart]}))
+    assert (found.notes, found.exit) == (told, GREEN)
+
+
+def test_claims_that_a_night_leaves_undecided_are_noted() -> None:
+    """It timed them on a GPU, so they should have been decided."""
+    claims = {"reduce.v3": "undecided", "reduce.v4": "undecided", "reduce.v5": "holds"}
+    found = compare(night(claims=claims), night(claims=claims))
+    assert (found.notes, found.exit) == (["claims left undecided: 2, such as reduce.v3"], GREEN)
+
+
+def test_what_is_new_is_no_part_of_what_must_compare() -> None:
+    """Half of the baseline's benchmarks is enough, however many others there are."""
+    times = {name: samples() for name in NAMES}
+    half = {name: [0.0] * 20 for name in NAMES[:4]}
+    new = {f"new{number}": samples() for number in range(20)}
+    assert compare(night(times), night(times | half | new)).exit is GREEN
+    less = {name: [0.0] * 20 for name in NAMES[:5]}
+    assert compare(night(times), night(times | less | new)).exit is NO_VERDICT
+
+
+def test_what_the_baselines_runs_say_is_no_matter_of_tonights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The noise of all benchmarks is that of the baseline's runs."""
+    seen: list[list[tuple[float, ...]]] = []
+
+    def usual(runs: Iterable[tuple[float, ...]]) -> Noise:
+        seen.append(list(runs))
+        return UNKNOWN
+
+    monkeypatch.setattr("harness.gate.compare.usual", usual)
+    compare(promoted(), night())
+    assert [len(runs) for runs in seen[0]] == [5] * len(NAMES)
+
+
+def test_the_claims_of_a_recording_are_those_with_verdicts_or_else_with_pairs() -> None:
+    """An older recording has pairs alone."""
+    old = night() | {"claims": {}, "pairs": {"reduce.v4": {}}}
+    assert compare(old, night()).missing_claims == ["reduce.v4"]
+    both = night() | {"pairs": {"reduce.v4": {}}}
+    assert compare(both, night()).missing_claims == []
 
 
 def test_a_machine_that_became_faster_is_no_speed_up() -> None:

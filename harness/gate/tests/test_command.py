@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -168,6 +170,91 @@ def test_a_damaged_value_is_exit_2_and_is_not_promoted(
     assert all(repr(key) in line for line in said)
     assert all("run `tox -e " in line or "record again" in line for line in said)
     assert not (folder.path / "new").exists()
+
+
+def in_first(place: str, **values: Any) -> dict[str, Any]:
+    """Return a night whose first benchmark holds other values."""
+    changed = night()
+    changed["benchmarks"][0][place] |= values
+    return changed
+
+
+TWICE: Final = only(samples(3e-4))
+TWICE["benchmarks"] += night()["benchmarks"][:1]
+UNSOUND: Final = {
+    f"benchmark {NAMES[0]} stands there 2 times": TWICE,
+    f"'not comparable' of {NAMES[0]} is ['x']": night() | {"not comparable": {NAMES[0]: ["x"]}},
+    f"'clock' of {NAMES[0]} is ['cupti']": in_first("extra_info", clock=["cupti"]),
+    f"'sm_clock_mhz' of {NAMES[0]} is 0": in_first("extra_info", sm_clock_mhz=0),
+    f"'memory_clock_mhz' of {NAMES[0]} is True": in_first("extra_info", memory_clock_mhz=True),
+    f"'sm_clock_mhz' in the telemetry of {NAMES[0]} is []": in_first(
+        "extra_info", telemetry={"sm_clock_mhz": []}
+    ),
+    "the verdict on reduce.v3 is 'BROKEN'": night(claims={"reduce.v3": "BROKEN"}),
+    "the verdict on reduce.v3 is ['holds']": night() | {"claims": {"reduce.v3": ["holds"]}},
+}
+
+
+@pytest.mark.parametrize("message", UNSOUND)
+def test_what_no_verdict_can_rest_on_is_exit_2(
+    folder: Folder, capsys: pytest.CaptureFixture[str], message: str
+) -> None:
+    """In the night, in a baseline that is named, and in the promoted one; the file is told."""
+    damaged = UNSOUND[message]
+    named = folder.write("named.json", damaged)
+    assert folder.gate("--baseline", str(named)) == 2
+    assert capsys.readouterr().err == f"{named} is damaged ({message}): record again\n"
+    promoted = folder.write("baselines/nvidia-h200/0002_b.json", damaged)
+    assert folder.gate() == 2
+    assert capsys.readouterr().err == f"{promoted} is damaged ({message}): record again\n"
+    night = folder.write("night.json", damaged)
+    assert folder.gate() == 2
+    assert capsys.readouterr().err == f"{night} is damaged ({message}): record again\n"
+
+
+def test_a_gpu_whose_only_baseline_is_cut_is_not_one_without_any(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To promote tonight's run over it would be the wrong advice."""
+    cut = folder.write("baselines/nvidia-h200/0001_a.json", '{"benchmarks": [')
+    assert folder.gate() == 2
+    assert f"{cut} cannot be read" in capsys.readouterr().err
+
+
+def test_a_baseline_without_benchmarks_is_no_verdict(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All is new, and none of it was compared."""
+    assert folder.gate("--baseline", str(folder.write("empty.json", night({})))) == 3
+    assert "The baseline holds no benchmark: promote tonight's run" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("environment", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "POSIX"}])
+def test_a_terminal_that_knows_no_greek_changes_no_exit_code(
+    folder: Folder, environment: dict[str, str]
+) -> None:
+    """Of a row with microseconds in it; the files are whole."""
+    folder.write("night.json", only(samples(9e-5)))
+    words = (str(folder.path / "night.json"), "--out", str(folder.build))
+    plain = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    found = subprocess.run(
+        [sys.executable, "-m", "harness.gate", *words, "--root", str(folder.path / "baselines")],
+        env={**os.environ, **plain, **environment},
+        capture_output=True,
+        check=False,
+    )
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert b" ?s" in found.stdout
+    assert "µs" in (folder.build / "gate.md").read_text("utf-8")
+
+
+def test_a_name_that_no_file_can_hold_is_exit_2(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of a pair of surrogates: JSON may have it, UTF-8 may not."""
+    folder.write("night.json", night({"\ud800": samples()}))
+    assert folder.gate() == 2
+    assert "surrogates not allowed" in capsys.readouterr().err
 
 
 def test_a_sample_that_no_ratio_can_be_taken_of_is_told_in_its_row(folder: Folder) -> None:
