@@ -168,6 +168,14 @@ class Rig:
             "then `python -m harness.baselines promote build/baseline.json`"
         )
 
+    def machine(self) -> dict[str, str]:
+        """Return the model of the device, and which card it is: two of one model differ."""
+        from harness.devices import telemetry
+
+        bus_id = getattr(self.timed, "bus_id", None)
+        card = telemetry.uuid(bus_id) if bus_id else None
+        return {"gpu": self.device.name} | ({"gpu_uuid": card} if card else {})
+
     def telemetry(self) -> dict[str, Any]:
         """Return driver, clocks, power and temperature as they are now; {} without a GPU."""
         if not self.timed:
