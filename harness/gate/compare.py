@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from harness.baselines.settings import KEY, Document, incomparable, noted
 from harness.baselines.shape import NO_CLAIMS, NOT_COMPARABLE
-from harness.gate.environment import moved
+from harness.gate.environment import another_card, copied, memory_bound, moved
 from harness.gate.limits import percent, resting_on_few
 from harness.gate.noise import usual
 from harness.gate.samples import Timing, timings
@@ -79,14 +79,21 @@ def compare(before: Document | None, now: Document, *, whole: bool = True) -> Ni
     if differ := [*incomparable(before, now), *_unknown(before, now)]:
         rows = [_apart(recorded[name], tonight.get(name), differ) for name in recorded]
         return Night(rows, f"not comparable: {'; '.join(differ)}", [], broken)
-    rows, environment = _rows(recorded, tonight, now), ""
+    copy, rows, environment = copied(before, now), _rows(recorded, tonight, now), ""
+    if copy and whole:
+        rows, environment = moved(rows, memory_bound(recorded.values(), before), copy)
+    machine = [copy.note] if copy and not environment else []
     if not whole:
-        return Night(rows)
-    rows, environment = moved(rows, before, now)
+        return Night(rows, notes=machine)
     rows += [_new(each) for name, each in tonight.items() if name not in recorded]
-    few = resting_on_few(each.runs for each in recorded.values())
-    notes = [*_asleep(rows), *unasked, *_undecided(now), *noted(before, now), *few]
+    notes = [*machine, *_asleep(rows), *unasked, *_undecided(now), *_noted(before, now, recorded)]
     return Night(rows, environment, notes, broken, gone)
+
+
+def _noted(before: Document, now: Document, recorded: Mapping[str, Timing]) -> list[str]:
+    """Return what may explain a change, or a verdict that is wrong."""
+    few = resting_on_few(each.runs for each in recorded.values())
+    return [*noted(before, now), *another_card(before, now), *few]
 
 
 def confirmed(night: Night, again: Night) -> Night:

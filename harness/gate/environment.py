@@ -1,49 +1,101 @@
-"""A night on which the machine itself moved."""
+"""A night on which the machine itself moved, or is another one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Final
 
 from harness.baselines.settings import Document
 from harness.baselines.shape import COPY, COPY_RUNS
-from harness.gate.limits import limit, percent
+from harness.gate.limits import Limit, limit, percent
+from harness.gate.samples import Timing
 from harness.gate.verdicts import Row, Status
 
-SHARE: Final = 0.5  # of the compared benchmarks, from which on they moved together
+BOUND: Final = 0.6  # of the peak, from which on it is the memory that a benchmark waits for
+SHARE: Final = 0.5  # of those that were compared, from which on they moved together
 
 
-def moved(rows: Sequence[Row], before: Document, now: Document) -> tuple[list[Row], str]:
-    """Take back what the machine did: most benchmarks moved, and a plain copy of the driver too.
+@dataclass(frozen=True)
+class Copy:
+    """The driver's plain copy, which runs none of the kernels here, where it moved.
 
-    The copy runs none of the kernels here. A benchmark that moved further than the copy keeps its
-    verdict. Returns the rows, and what happened in words, if it did.
+    `ratio` is that of its times, now / before.
     """
+
+    ratio: float
+    allowed: Limit
+
+    @property
+    def status(self) -> Status:
+        """What it would be called if it were a benchmark."""
+        return Status.SLOWER if self.ratio > 1 else Status.FASTER
+
+    @property
+    def note(self) -> str:
+        """What a night has to say of it."""
+        within = f"limit {100 * self.allowed.value:.3g} %, {self.allowed.why}"
+        return (
+            f"a plain copy of the driver is {percent(self.ratio)} ({within}): look at the machine"
+        )
+
+
+def copied(before: Document, now: Document) -> Copy | None:
+    """Return the driver's copy if both know it, and if it moved beyond its own limit."""
     there, here = before.get("device", {}).get(COPY), now.get("device", {}).get(COPY)
     if not (there and here):
-        return list(rows), ""
-    ratio = there / here  # of the times
+        return None
     runs = [1 / rate for rate in before["device"].get(COPY_RUNS) or [there]]
-    allowed = limit(runs, 0.0)
-    low, high = allowed.bound
-    if low <= ratio <= high:
-        return list(rows), ""
-    status = Status.SLOWER if ratio > high else Status.FASTER
-    with_it = [row for row in rows if row.status is status]
-    if len(with_it) < SHARE * sum(row.compared for row in rows):
+    found = Copy(there / here, limit(runs, 0.0))
+    low, high = found.allowed.bound
+    return None if low <= found.ratio <= high else found
+
+
+def memory_bound(recorded: Iterable[Timing], before: Document) -> frozenset[str]:
+    """Return the names of those that reach BOUND of the peak: they move with the copy."""
+    rate = BOUND * before.get("device", {}).get("peak GB/s", 0) * 1e9
+    return frozenset(
+        each.name for each in recorded if rate and each.facts.get("bytes", 0) >= rate * each.median
+    )
+
+
+def moved(rows: Sequence[Row], bound: Set[str], copy: Copy) -> tuple[list[Row], str]:
+    """Take back what the machine did: what is `bound` by memory moved, mostly, as the copy did.
+
+    A benchmark that moved further than the copy keeps its verdict. Returns the rows, and what
+    happened in words, if it did.
+    """
+    compared = [row for row in rows if row.name in bound and row.compared]
+    with_it = sum(row.status is copy.status for row in compared)
+    if not with_it or with_it < SHARE * len(compared):
         return list(rows), ""
     words = (
-        f"environment changed: {len(with_it)} benchmarks and a plain copy ({percent(ratio)}) are "
-        f"{status} together; look at the machine, then record again"
+        f"environment changed: {with_it} of {len(compared)} memory-bound benchmarks and a plain "
+        f"copy ({percent(copy.ratio)}) are {copy.status} together; look at the machine, then "
+        "record again"
     )
-    return [_excused(row, status, ratio, high) for row in rows], words
+    return [_excused(row, copy) for row in rows], words
 
 
-def _excused(row: Row, status: Status, copy: float, slack: float) -> Row:
-    if row.status is not status or row.ratio is None:
+def _excused(row: Row, copy: Copy) -> Row:
+    if row.status is not copy.status or row.ratio is None:
         return row
-    beyond = row.ratio > copy * slack if status is Status.SLOWER else row.ratio < copy / slack
+    low, high = (copy.ratio * end for end in copy.allowed.bound)
+    beyond = row.ratio > high if copy.status is Status.SLOWER else row.ratio < low
     if beyond:
-        return replace(row, why=f"further than the machine ({percent(copy)}): {row.why}")
+        return replace(row, why=f"further than the machine ({percent(copy.ratio)}): {row.why}")
     return replace(row, status=Status.NOT_COMPARABLE, why=f"moved with the machine: {row.why}")
+
+
+def another_card(before: Document, now: Document) -> list[str]:
+    """Note a card that is none of the baseline's: H200s differ by up to 4 %."""
+    known, here = _cards(before), _cards(now)
+    if not (known and here) or known & here:
+        return []
+    return [f"another card of this model: {', '.join(here)}, not {', '.join(sorted(known))}"]
+
+
+def _cards(document: Document) -> frozenset[str]:
+    """Return the cards of a recording; one that was merged of several runs may have several."""
+    machine = document.get("machine_info", {})
+    return frozenset(machine.get("gpu_uuids") or [machine.get("gpu_uuid")]) - {None}

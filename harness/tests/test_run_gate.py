@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.baselines.promotion import promote
-from harness.devices import Launch, Workload
+from harness.devices import Launch, Workload, telemetry
 from harness.gate import __main__ as gate
 from harness.selftest.repeats import exit_codes
 from harness.tests.fakes import FakeGPU
@@ -254,6 +254,22 @@ def test_the_night_has_what_the_gate_needs(nights: Nights) -> None:
     assert night["device"]["host"]
     assert night["device"]["python"].count(".") == 2
     assert night["claims"] == {"reduce.v3-over-v2": "holds"}
+
+
+def test_the_night_knows_its_card(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the driver tells it; another one than the baseline's is noted."""
+    gpu = FakeGPU()
+    monkeypatch.setattr(gpu, "bus_id", "0000:3b:00.0", raising=False)
+    for card in ("GPU-a", "GPU-b"):
+        monkeypatch.setattr(telemetry, "uuid", {gpu.bus_id: card}.get)  # type: ignore[attr-defined]
+        assert nights.run.on(gpu, NIGHT).ret == 0
+        machine = json.loads(nights.file.read_text())["machine_info"]
+        assert machine == {"gpu": "NVIDIA H200", "gpu_uuid": card}
+        promote(nights.file, nights.path / "baselines")
+    monkeypatch.setattr(telemetry, "uuid", lambda bus_id: "GPU-c")
+    nights.run.on(gpu, NIGHT)
+    assert nights.gate() == 0
+    assert nights.found()["notes"] == ["another card of this model: GPU-c, not GPU-b"]
 
 
 def test_a_host_can_be_named(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:

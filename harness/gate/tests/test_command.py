@@ -190,6 +190,10 @@ UNSOUND: Final = {
     f"'sm_clock_mhz' in the telemetry of {NAMES[0]} is []": in_first(
         "extra_info", telemetry={"sm_clock_mhz": []}
     ),
+    "'gpu_uuid' of machine_info is 7": night()
+    | {"machine_info": {"gpu": "NVIDIA H200", "gpu_uuid": 7}},
+    "'gpu_uuids' of machine_info is 'GPU-a'": night()
+    | {"machine_info": {"gpu": "NVIDIA H200", "gpu_uuids": "GPU-a"}},
     "the verdict on reduce.v3 is 'BROKEN'": night(claims={"reduce.v3": "BROKEN"}),
     "the verdict on reduce.v3 is ['holds']": night() | {"claims": {"reduce.v3": ["holds"]}},
 }
@@ -347,9 +351,11 @@ def test_the_second_process_changes_the_slower_rows_alone(
     assert folder.found()["notes"] == [
         "in the second process: not comparable: power cap in W 700.0 -> 500.0"
     ]
-    again["device"]["power_cap_w"] = 700.0
+    again["device"] |= {"power_cap_w": 700.0, "copy GB/s": 3900.0}
     assert folder.gate("--confirm") == 1
     assert folder.found()["totals"] == {"slower": 1, "same": 7}
+    (note,) = folder.found()["notes"]
+    assert note.startswith("in the second process: a plain copy of the driver is +10.96 %")
 
 
 def test_the_second_process_is_held_against_the_same_baseline(
