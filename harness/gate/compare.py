@@ -85,8 +85,9 @@ def compare(before: Document | None, now: Document, *, whole: bool = True) -> Ni
     machine = [copy.note] if copy and not environment else []
     if not whole:
         return Night(rows, notes=machine)
+    asleep = [] if environment else _asleep(rows)
     rows += [_new(each) for name, each in tonight.items() if name not in recorded]
-    notes = [*machine, *_asleep(rows), *unasked, *_undecided(now), *_noted(before, now, recorded)]
+    notes = [*machine, *asleep, *unasked, *_undecided(now), *_noted(before, now, recorded)]
     return Night(rows, environment, notes, broken, gone)
 
 

@@ -90,6 +90,11 @@ def test_what_noise_was_drawn_from_is_found(freedom: float, variance: float) -> 
     assert found.freedom == pytest.approx(freedom, rel=0.35)
 
 
+def test_what_all_say_counts_no_more_than_all_their_runs() -> None:
+    """Variances that are all alike seem known without end: 30 of two degrees of freedom are 60."""
+    assert usual([[1.0, 1.01, 1.02]] * MANY).freedom == pytest.approx(60)
+
+
 def test_a_benchmark_keeps_its_own_noise_as_far_as_it_is_known() -> None:
     """The mean of both by their freedom; where nothing is usual, its own alone."""
     own = [1.0, math.exp(0.02)]  # a variance of 2e-4 with one degree of freedom
