@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 from harness import baselines
 from harness.baselines import Baseline
+from harness.baselines.shape import CARDS
 from harness.devices import Device, NoGPU, TimedDevice, opening
 from harness.devices.driver import probe_compiler
 from harness.models import peaks
@@ -145,6 +146,7 @@ class Rig:
             "clock_reason": getattr(self.timed, "clock_reason", None),
             "baseline": str(source.path.relative_to(self.stored)) if source else None,
         }
+        facts |= {CARDS: self.cards} if self.cards else {}
         return facts | ({"no_gpu": self.no_gpu} if self.no_gpu else {}) | self.telemetry()
 
     def header(self) -> list[str]:
@@ -168,13 +170,14 @@ class Rig:
             "then `python -m harness.baselines promote build/baseline.json`"
         )
 
-    def machine(self) -> dict[str, str]:
-        """Return the model of the device, and which card it is: two of one model differ."""
+    @cached_property
+    def cards(self) -> list[str]:
+        """The UUID of the card, if the driver says it: two of one model differ."""
         from harness.devices import telemetry
 
         bus_id = getattr(self.timed, "bus_id", None)
         card = telemetry.uuid(bus_id) if bus_id else None
-        return {"gpu": self.device.name} | ({"gpu_uuid": card} if card else {})
+        return [card] if card else []
 
     def telemetry(self) -> dict[str, Any]:
         """Return driver, clocks, power and temperature as they are now; {} without a GPU."""

@@ -79,7 +79,7 @@ def told(document: Document) -> list[str]:
 def recorded_on(document: Document) -> str:
     """Say how many cards it was recorded on.
 
-    >>> recorded_on({"machine_info": {"gpu_uuids": ["GPU-a", "GPU-b"]}})
+    >>> recorded_on({"device": {"cards": ["GPU-a", "GPU-b"]}})
     'recorded on 2 cards: GPU-a, GPU-b'
     """
     found = cards(document)

@@ -15,9 +15,8 @@ from typing import Final
 
 from harness.baselines import Baseline, BaselineError
 from harness.baselines.shape import LONGEST, SHORTEST, TIME
-from harness.gate.limits import STEPS, resolution
+from harness.gate.limits import STEPS, percent, resolution
 from harness.gate.samples import Timing, plausible, timings
-from harness.gate.verdicts import percent
 from harness.timing import ImplausibleTime
 from harness.watch import trouble
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from harness.baselines import Baseline, BaselineError
 from harness.baselines.definition import changes, source_changed
 from harness.baselines.settings import cards, incomparable
-from harness.baselines.shape import CARD, CARDS, COPY, COPY_RUNS, NO_CLAIMS, NOT_COMPARABLE, RUNS
+from harness.baselines.shape import CARDS, COPY, COPY_RUNS, NO_CLAIMS, NOT_COMPARABLE, RUNS
 
 SECTIONS: Final = ("pairs", "claims", NOT_COMPARABLE)  # some runs time benchmarks alone
 
@@ -40,7 +40,6 @@ def merged(runs: Sequence[Baseline]) -> dict[str, Any]:
     together = {
         "benchmarks": [_benchmark(name, ordered) for name in names],
         "device": _device(ordered),
-        "machine_info": _machine(ordered),
         **{section: _newest(section, ordered) for section in SECTIONS},
     }
     facts = {key: value for key, value in newest.document.items() if key != NO_CLAIMS}
@@ -57,13 +56,6 @@ def _newest(section: str, ordered: Sequence[Baseline]) -> dict[str, Any]:
     for run in reversed(ordered):
         found |= run.document.get(section, {})
     return found
-
-
-def _machine(runs: Sequence[Baseline]) -> dict[str, Any]:
-    """Return what is the same of all runs, and every card that they were recorded on."""
-    found = sorted({card for run in runs for card in cards(run.document)})
-    kept = {k: v for k, v in runs[0].document["machine_info"].items() if k not in (CARD, CARDS)}
-    return kept | ({CARDS: found} if found else {})
 
 
 def _refuse_another_card(first: Baseline, other: Baseline) -> None:
@@ -101,4 +93,5 @@ def _device(runs: Sequence[Baseline]) -> dict[str, Any]:
     known = [each for each in devices if each.get(COPY)]
     copies = [rate for each in known for rate in each.get(COPY_RUNS) or [each[COPY]]]
     middle = {COPY: median_low(copies), COPY_RUNS: copies} if copies else {}
-    return {**devices[0], **middle}
+    known_cards = sorted({card for run in runs for card in cards(run.document)})
+    return {**devices[0], **middle} | ({CARDS: known_cards} if known_cards else {})

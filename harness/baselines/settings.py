@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from harness.baselines.shape import CARD, CARDS
+from harness.baselines.shape import CARDS
 
 Document = Mapping[str, Any]
 
@@ -45,11 +45,10 @@ def noted(before: Document, now: Document) -> list[str]:
 def cards(document: Document) -> list[str]:
     """Return the UUIDs of the cards that it was recorded on, as far as it says.
 
-    >>> cards({"machine_info": {"gpu_uuid": "GPU-b", "gpu_uuids": ["GPU-b", "GPU-a"]}})
+    >>> cards({"device": {"cards": ["GPU-b", "GPU-a"]}})
     ['GPU-a', 'GPU-b']
     """
-    machine = document.get("machine_info", {})
-    return sorted(set(filter(None, [machine.get(CARD), *machine.get(CARDS, ())])))
+    return sorted(document.get("device", {}).get(CARDS, ()))
 
 
 def _differences(

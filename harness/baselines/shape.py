@@ -54,9 +54,7 @@ COPY_RUNS: Final = "copy GB/s of runs"
 NOT_COMPARABLE: Final = "not comparable"  # test id -> why its times were not stored
 DROPPED: Final = "dropped samples"  # why samples were dropped and taken again
 NO_CLAIMS: Final = "no claims"  # the option by which a run left them out
-CARD: Final = "gpu_uuid"
-CARDS: Final = "gpu_uuids"  # of all runs
-MACHINE: Final = {CARD: _either(_a(str), _a(type(None))), CARDS: WORDS}
+CARDS: Final = "cards"  # UUIDs of those that it was recorded on
 SECTIONS: Final = {
     "datetime": _of(r"-+:.\dTZ "),  # names a file when it is promoted
     **dict.fromkeys(("device", "pairs", "claims", NOT_COMPARABLE), _a(dict)),
@@ -67,6 +65,7 @@ REASONS: Final = {"throttle_reasons": _either(WORDS, _a(type(None)))}
 FACTS: Final = {
     **dict.fromkeys(("bytes", "flop", "GB/s", "peak GB/s"), AMOUNT),
     **{COPY: RATE, COPY_RUNS: _list_of(RATE), RUNS: _list_of(TIME), DROPPED: WORDS},
+    CARDS: WORDS,
     **REASONS,
     "telemetry": _object(REASONS),
 }
@@ -82,12 +81,7 @@ def complaint(document: Any) -> str:
     machine = document.get("machine_info")
     if not (isinstance(machine, dict) and machine.get("gpu") and isinstance(machine["gpu"], str)):
         return "does not say which GPU: machine_info.gpu is missing; record with --gpu=require"
-    wrong = (
-        _wrong(machine, MACHINE)
-        or _wrong(document, SECTIONS)
-        or _wrong(document.get("device", {}), FACTS)
-    )
-    if wrong:
+    if wrong := _wrong(document, SECTIONS) or _wrong(document.get("device", {}), FACTS):
         return f"is damaged ({wrong})"
     return next(filter(None, map(_benchmark, document["benchmarks"])), "")
 

@@ -39,7 +39,6 @@ def _unless_unknown(kind: Kind) -> Kind:
     return lambda value: value is None or kind(value)
 
 
-CARDS: Final = {"gpu_uuid": _text, "gpu_uuids": _list_of(_text)}
 FACTS: Final = {"clock": _text, **dict.fromkeys(CLOCKS, _unless_unknown(_frequency))}
 DURING: Final = dict.fromkeys(CLOCKS, _list_of(_frequency))
 
@@ -55,8 +54,6 @@ def damage(document: Document) -> str:
 
 def _read(document: Document) -> Iterator[tuple[str, Any, Kind]]:
     """Yield where each value stands, the value, and of what kind it must be."""
-    for key, kind in CARDS.items():
-        yield f"{key!r} of machine_info", document["machine_info"].get(key), _unless_unknown(kind)
     for name, verdict in document.get("claims", {}).items():
         yield f"the verdict on {name}", verdict, _verdict
     for name, why in document.get(NOT_COMPARABLE, {}).items():

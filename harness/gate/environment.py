@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
-from harness.baselines.settings import Document
+from harness.baselines.settings import Document, cards
 from harness.baselines.shape import COPY, COPY_RUNS
 from harness.gate.limits import Limit, limit, percent
 from harness.gate.samples import Timing
@@ -89,13 +89,7 @@ def _excused(row: Row, copy: Copy) -> Row:
 
 def another_card(before: Document, now: Document) -> list[str]:
     """Note a card that is none of the baseline's: H200s differ by up to 4 %."""
-    known, here = _cards(before), _cards(now)
-    if not (known and here) or known & here:
+    known, here = cards(before), cards(now)
+    if not (known and here) or set(known) & set(here):
         return []
-    return [f"another card of this model: {', '.join(here)}, not {', '.join(sorted(known))}"]
-
-
-def _cards(document: Document) -> frozenset[str]:
-    """Return the cards of a recording; one that was merged of several runs may have several."""
-    machine = document.get("machine_info", {})
-    return frozenset(machine.get("gpu_uuids") or [machine.get("gpu_uuid")]) - {None}
+    return [f"another card of this model: {', '.join(here)}, not {', '.join(known)}"]

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from harness.selftest.trials import NOT_COMPARABLE
 
-FALSE_ALARMS: Final = 1 / 200  # and one of fewer: `slower` among comparisons of a kernel with itself
+# `slower` among comparisons of a kernel with itself, and one where there are fewer.
+FALSE_ALARMS: Final = 1 / 200
 LEAST_FLAGGED: Final = {0.01: 0.90, 0.02: 0.98, 0.05: 0.98}  # share of the trials, by slow-down
 GPU_SECONDS: Final = 2.0  # a trial
 

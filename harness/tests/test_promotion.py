@@ -106,15 +106,14 @@ def test_a_baseline_names_all_cards_that_it_was_recorded_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One recording, older than that, does not say; a promoted baseline has several."""
-    known: list[dict[str, Any]] = [
-        *({"gpu_uuid": "GPU-b"}, {"gpu_uuid": None}, {"gpu_uuids": ["GPU-b", "GPU-a"]})
-    ]
-    gpu = {"gpu": "NVIDIA H200"}
+    known: list[dict[str, Any]] = [{"cards": ["GPU-b"]}, {}, {"cards": ["GPU-b", "GPU-a"]}]
     runs = zip(RUNS_OF_THREE, known, strict=True)
-    first, *others = written(tmp_path, *(run | {"machine_info": gpu | own} for run, own in runs))
+    first, *others = written(
+        tmp_path, *(run | {"device": run.get("device", {}) | own} for run, own in runs)
+    )
     root = tmp_path / "baselines"
     path = promote(first, root, others)
-    assert read(path).document["machine_info"] == gpu | {"gpu_uuids": ["GPU-a", "GPU-b"]}
+    assert read(path).document["device"]["cards"] == ["GPU-a", "GPU-b"]
     for files, said in (
         ([first, *others], "recorded on 2 cards: GPU-a, GPU-b"),
         ([first], "recorded on 1 card: GPU-b"),

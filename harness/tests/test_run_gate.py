@@ -263,8 +263,7 @@ def test_the_night_knows_its_card(nights: Nights, monkeypatch: pytest.MonkeyPatc
     for card in ("GPU-a", "GPU-b"):
         monkeypatch.setattr(telemetry, "uuid", {gpu.bus_id: card}.get)  # type: ignore[attr-defined]
         assert nights.run.on(gpu, NIGHT).ret == 0
-        machine = json.loads(nights.file.read_text())["machine_info"]
-        assert machine == {"gpu": "NVIDIA H200", "gpu_uuid": card}
+        assert json.loads(nights.file.read_text())["device"]["cards"] == [card]
         promote(nights.file, nights.path / "baselines")
     monkeypatch.setattr(telemetry, "uuid", lambda bus_id: "GPU-c")
     nights.run.on(gpu, NIGHT)
