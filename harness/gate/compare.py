@@ -103,7 +103,7 @@ def confirmed(night: Night, again: Night) -> Night:
     A slow-down must show twice. What could not be timed again stays slower: a second process that
     was throttled, or of another setting, takes nothing back.
     """
-    second = {row.name: row for row in again.rows if row.status is not Status.MISSING}
+    second = {row.name: row for row in again.rows}
     rows = [_second(row, second.get(row.name)) for row in night.rows]
     told = filter(None, (again.environment, *again.notes))
     notes = [f"in the second process: {words}" for words in told]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 import pytest
@@ -155,13 +156,20 @@ def test_a_night_that_compares_too_little_has_no_verdict() -> None:
     assert found.exit is NO_VERDICT
 
 
-@pytest.mark.parametrize(("apart", "told"), [(0, []), (1, []), (2, ["not comparable: 2 of 12"])])
+@pytest.mark.parametrize(("apart", "told"), [(0, []), (1, []), (2, ["not comparable: 2 of 10"])])
 def test_many_benchmarks_that_do_not_compare_are_noted(apart: int, told: list[str]) -> None:
     """More than a tenth: the night is green all the same."""
-    names = [f"t.py::t[{number}]" for number in range(12)]
+    names = [f"t.py::t[{number}]" for number in range(10)]
     times = {name: samples() for name in names}
     found = compare(night(times), night(times | {name: [0.0] * 20 for name in names[:apart]}))
     assert (found.notes, found.exit) == (told, GREEN)
+
+
+def test_a_disturbed_benchmark_has_no_time_of_tonight() -> None:
+    """Its baseline's alone: nothing was held against it."""
+    disturbed = night({name: samples() for name in NAMES[1:]})
+    row = compare(night(), disturbed | {"not comparable": {NAMES[0]: "shared"}}).rows[0]
+    assert (row.before, row.now, row.ratio) == (median(samples(seed=0)), None, None)
 
 
 def test_claims_that_a_night_leaves_undecided_are_noted() -> None:

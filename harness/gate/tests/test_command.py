@@ -292,7 +292,7 @@ AGAIN: Final[dict[str, tuple[dict[str, Any] | None, int, str]]] = {
     "edited": (only(samples(), source="bb"), 0, "at first, timed again"),
     "confirmed": (SLOW, 1, "at first, timed again"),
     "not-timed": (None, 1, "limit 0.5"),
-    "skipped": (night({}), 1, "limit 0.5"),
+    "skipped": (night({}), 1, "not timed again: in the baseline, not measured tonight"),
     # what excuses a slow-down in one night does not take back one that was proven in another
     "throttled": (
         only(samples(1.1e-4), throttle_reasons=["hardware slowdown"], sm_clock_mhz=1500),
