@@ -1,7 +1,8 @@
 """Judge a night: `python -m harness.gate build/nightly.json`.
 
-Exit 0: nothing became slower, nothing is missing, no claim is broken. 1: something is. 2: a file
-cannot be read or written. 3: no verdict (no baseline, another environment, or too little compared).
+Exit 0: nothing became slower, nothing is missing, no claim is broken. 1: something is. 2: a file is
+damaged, or cannot be read or written. 3: no verdict (no baseline, another environment, or too
+little compared).
 """
 
 from __future__ import annotations

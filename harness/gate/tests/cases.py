@@ -26,6 +26,7 @@ COPY: Final = {"copy GB/s": 4327.4 / 1.14}
 PEAK: Final = 4814.3e9
 CAPPED: Final = {"throttle_reasons": ["software power cap"], "sm_clock_mhz": 1700}
 AS_FAST: Final = {**CAPPED, "sm_clock_mhz": 1980}
+HALF: Final = [1.15e-4, 1.28e-4] * 10  # the limit and the cap explain 21.5 %
 UNREAD: Final = {**CAPPED, "sm_clock_mhz": None, "memory_clock_mhz": None}
 IDLE: Final = {"throttle_reasons": ["idle"], "sm_clock_mhz": 345}
 SLOWED: Final = {"throttle_reasons": ["hardware slowdown"], "sm_clock_mhz": [1500, 1550]}
@@ -114,6 +115,7 @@ CASES: Final = [
         "throttled in the baseline by hardware slowdown, whose clocks explain +32.00 %",
     ),
     Case("own", "cap, slow", night(), only(samples(3e-4), **CAPPED), SLOWER, RED, "explain +16"),
+    Case("own", "half capped", night(), only(HALF, **CAPPED), APART, GREEN, "explain +16.47 %"),
     Case("own", "slowed", first(telemetry=SLOWED), only(samples(6.5e-5)), FASTER, GREEN, "+32"),
     Case("own", "unread", night(), only(samples(1.09e-4), **UNREAD), APART, GREEN, "+5.26 %"),
     Case("own", "unread, slow", night(), only(samples(1.2e-4), **UNREAD), SLOWER, RED, "+5.26 %"),
