@@ -13,7 +13,7 @@ from harness.devices import Device, NoGPU, TimedDevice, opening
 from harness.devices.driver import probe_compiler
 from harness.models import peaks
 from harness.ratios import Measured, Recorded
-from harness.visible import placed
+from harness.visible import placed, uuid_at
 from harness.workbench import Workbench
 
 
@@ -173,10 +173,8 @@ class Rig:
     @cached_property
     def cards(self) -> list[str]:
         """The UUID of the card, if the driver says it: two of one model differ."""
-        from harness.devices import telemetry
-
         bus_id = getattr(self.timed, "bus_id", None)
-        card = telemetry.uuid(bus_id) if bus_id else None
+        card = uuid_at(bus_id) if bus_id else None
         return [card] if card else []
 
     def telemetry(self) -> dict[str, Any]:

@@ -50,10 +50,11 @@ def placed(device: object) -> str:
     CUDA gives the address, whatever it counts that GPU as; NVML has the UUID to it.
     """
     bus_id: str | None = getattr(device, "bus_id", None)
-    return " at ".join(filter(None, (bus_id and _uuid_at(bus_id), bus_id)))
+    return " at ".join(filter(None, (bus_id and uuid_at(bus_id), bus_id)))
 
 
-def _uuid_at(bus_id: str) -> str | None:
+def uuid_at(bus_id: str) -> str | None:
+    """Return which card of its model is at a PCI address, if NVML says it."""
     try:
         import pynvml as nvml
 

@@ -60,16 +60,6 @@ def state(bus_id: str | None = None) -> dict[str, Any]:
     return {name: _read(field, nvml, gpu) for name, field in FIELDS.items()}
 
 
-def uuid(bus_id: str) -> str | None:
-    """Return which card of its model a GPU is; None where the driver does not say."""
-    try:
-        nvml, gpu = _open(bus_id)
-    except Exception:
-        return None
-    found: str | None = _read(lambda n, gpu: n.nvmlDeviceGetUUID(gpu), nvml, gpu)
-    return found
-
-
 def sampled(bus_id: str) -> dict[str, Any]:
     """Return the SAMPLED fields now, and `other_processes` that compute on this GPU.
 

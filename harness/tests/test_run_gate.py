@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.baselines.promotion import promote
-from harness.devices import Launch, Workload, telemetry
+from harness.devices import Launch, Workload
 from harness.gate import __main__ as gate
 from harness.selftest.repeats import exit_codes
 from harness.tests.fakes import FakeGPU
@@ -261,11 +261,11 @@ def test_the_night_knows_its_card(nights: Nights, monkeypatch: pytest.MonkeyPatc
     gpu = FakeGPU()
     monkeypatch.setattr(gpu, "bus_id", "0000:3b:00.0", raising=False)
     for card in ("GPU-a", "GPU-b"):
-        monkeypatch.setattr(telemetry, "uuid", {gpu.bus_id: card}.get)  # type: ignore[attr-defined]
+        monkeypatch.setattr("harness.rig.uuid_at", {"0000:3b:00.0": card}.get)
         assert nights.run.on(gpu, NIGHT).ret == 0
         assert json.loads(nights.file.read_text())["device"]["cards"] == [card]
         promote(nights.file, nights.path / "baselines")
-    monkeypatch.setattr(telemetry, "uuid", lambda bus_id: "GPU-c")
+    monkeypatch.setattr("harness.rig.uuid_at", lambda bus_id: "GPU-c")
     nights.run.on(gpu, NIGHT)
     assert nights.gate() == 0
     assert nights.found()["notes"] == ["another card of this model: GPU-c, not GPU-b"]

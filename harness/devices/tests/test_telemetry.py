@@ -157,17 +157,3 @@ def test_readings_without_a_driver_are_empty(nvml: Any) -> None:
     nvml(nvmlInit=unsupported)
     assert telemetry.sampled("0000:00:06.0") == {}
     assert telemetry.summary([{}, {}]) == {}
-
-
-def test_a_card_is_told_from_others_of_its_model(nvml: Any) -> None:
-    """Where the driver tells, and nvidia-ml-py is there."""
-    nvml(nvmlDeviceGetUUID=lambda gpu: f"GPU-{gpu[-1]}")
-    assert telemetry.uuid("0000:3b:00.7") == "GPU-7"
-    nvml(nvmlDeviceGetUUID=unsupported)
-    assert telemetry.uuid("0000:3b:00.6") is None
-
-
-def test_a_card_is_unknown_without_a_driver(nvml: Any) -> None:
-    """And nothing stops."""
-    nvml(nvmlInit=unsupported)
-    assert telemetry.uuid("0000:3b:00.7") is None
