@@ -6,48 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from harness.baselines import __main__ as promotes
-from harness.gate import __main__ as command
-from harness.gate.tests.nights import NAMES, all_by, night, only, promoted, ramp, samples
-
-
-class Folder:
-    """Baselines, a night and build/ in a temporary folder."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.build = path, path / "build"
-
-    def write(self, name: str, content: dict[str, Any] | str) -> Path:
-        """Write a recording."""
-        file = self.path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content if isinstance(content, str) else json.dumps(content))
-        return file
-
-    def gate(self, *options: str) -> int:
-        """Judge night.json."""
-        places = ("--root", str(self.path / "baselines"), "--out", str(self.build))
-        return command.main([str(self.path / "night.json"), *places, *options])
-
-    def found(self) -> dict[str, Any]:
-        """Return build/gate.json."""
-        document: dict[str, Any] = json.loads((self.build / "gate.json").read_text())
-        return document
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """A promoted baseline and a night like it."""
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    made = Folder(tmp_path)
-    made.write("baselines/nvidia-h200/0001_a.json", promoted())
-    made.write("night.json", night())
-    return made
+from harness.gate.tests.folders import Folder
+from harness.gate.tests.nights import NAMES, night, only, samples
 
 
 def test_a_quiet_night(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,103 +248,6 @@ def test_the_summary_of_a_job(folder: Folder, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     folder.gate()
     assert summary.read_text().startswith("# Claims\n# Gate against 0001_a.json")
-
-
-SLOW: Final = only(samples(1.1e-4))
-AGAIN: Final[dict[str, tuple[dict[str, Any] | None, int, str]]] = {
-    "gone": (night(), 0, "+10.11 % at first, timed again in a new process: +0.00 %"),
-    "faster": (only(samples(9e-5)), 0, "at first, timed again"),
-    "edited": (only(samples(), source="bb"), 0, "at first, timed again"),
-    "confirmed": (SLOW, 1, "at first, timed again"),
-    "not-timed": (None, 1, "limit 0.5"),
-    "skipped": (night({}), 1, "not timed again: in the baseline, not measured tonight"),
-    # what excuses a slow-down in one night does not take back one that was proven in another
-    "throttled": (
-        only(samples(1.1e-4), throttle_reasons=["hardware slowdown"], sm_clock_mhz=1500),
-        1,
-        "not timed again: +10.11 %, limit 0.5 % (least limit); throttled tonight by hardware",
-    ),
-    "drifting": (only(ramp(1.1e-4, 0.15)), 1, "not timed again: +10"),
-    "few": (only(samples(rounds=5)), 1, "not timed again: 5 samples"),
-    "zeros": (only([0.0] * 20), 1, "not timed again: a sample took 0.0 s"),
-    "undecided": (only([1e-4, 2e-4] * 10), 1, "not timed again: undecided"),
-    "shared": (night({}) | {"not comparable": {NAMES[0]: "process 7"}}, 1, "again: process 7"),
-    "other-grid": (only(samples(), grid=5), 1, "not timed again: other work: grid 132 -> 5"),
-    "other-cap": (night(power_cap_w=500.0), 1, "not timed again: power cap"),
-    "slow-copy": (all_by(1.1, **{"copy GB/s": 3900}), 1, "at first, timed again"),
-}
-
-
-@pytest.mark.parametrize(("again", "code", "why"), AGAIN.values(), ids=AGAIN)
-def test_a_slow_down_must_show_twice(
-    folder: Folder,
-    monkeypatch: pytest.MonkeyPatch,
-    again: dict[str, Any] | None,
-    code: int,
-    why: str,
-) -> None:
-    """The second process times only what was slower; what it does not time stays slower."""
-    commands: list[list[str]] = []
-
-    def pytest_run(arguments: list[str], check: bool) -> None:
-        commands.append(arguments)
-        if again is not None:
-            folder.write("build/again.json", again)
-
-    folder.write("night.json", SLOW)
-    monkeypatch.setattr(subprocess, "run", pytest_run)
-    folder.write("build/again.json", night())  # of last night
-    assert folder.gate("--confirm") == code
-    assert commands[0][-2:] == ["--", NAMES[0]]
-    assert "--gpu=require" in commands[0]
-    assert why in folder.found()["benchmarks"][0]["why"]
-
-
-def test_the_second_process_changes_the_slower_rows_alone(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And its setting is told."""
-    again = night({name: samples(1.1e-4) for name in NAMES}, power_cap_w=500.0)
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: folder.write("build/again.json", again))
-    folder.write("night.json", SLOW)
-    assert folder.gate("--confirm") == 1
-    assert folder.found()["totals"] == {"slower": 1, "same": 7}
-    assert folder.found()["notes"] == [
-        "in the second process: not comparable: power cap in W 700.0 -> 500.0"
-    ]
-    again["device"] |= {"power_cap_w": 700.0, "copy GB/s": 3900.0}
-    assert folder.gate("--confirm") == 1
-    assert folder.found()["totals"] == {"slower": 1, "same": 7}
-    (note,) = folder.found()["notes"]
-    assert note.startswith("in the second process: a plain copy of the driver is +10.96 %")
-
-
-def test_the_second_process_is_held_against_the_same_baseline(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The one that was named, where one was."""
-    slow = only(samples(1.1e-4))
-    named = folder.write("named.json", promoted())
-    folder.write("baselines/nvidia-h200/0001_a.json", slow)
-    folder.write("night.json", slow)
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: folder.write("build/again.json", slow))
-    assert folder.gate("--confirm") == 0
-    assert folder.gate("--confirm", "--baseline", str(named)) == 1
-
-
-def test_nothing_is_timed_again_unasked(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slower night is red at once."""
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("timed again"))
-    folder.write("night.json", SLOW)
-    assert folder.gate() == 1
-
-
-def test_nothing_is_timed_again_without_need(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A quiet night, or a machine that moved as a whole."""
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("timed again"))
-    assert folder.gate("--confirm") == 0
 
 
 def test_a_folder_that_cannot_be_written_is_exit_2(
