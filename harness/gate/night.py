@@ -31,7 +31,7 @@ REFUSED: Final = frozenset(
 )
 TIMES: Final = "--benchmark-only"  # pytest-benchmark's: no property and no claim runs
 GATE: Final = ("harness.gate", NIGHT, "--confirm")
-SELFTEST: Final = ("harness.selftest", "--seconds", "120", "--output", "build/selftest.json")
+SELFTEST: Final = ("harness.selftest", "--seconds", "180", "--output", "build/selftest.json")
 WANTING: Final = 6  # of a night; pytest's own end with 5
 RAN: Final = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 STEPS: Final = 8
-FINE: Final = 500  # steps of the longest wait in which the right one is sought
+FINE: Final = 200  # steps of the longest wait in which the right one is sought
 TOLERANCE: Final = 0.25  # of the slow-down asked for
 
 

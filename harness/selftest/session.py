@@ -36,7 +36,7 @@ CORE_CLOCK_KHZ: Final = 13  # CUDA's number of the device attribute
 ROUNDS: Final = 40
 LONGEST: Final = 0.1  # of the rung's time, if nothing of a wait hid and the clock ran as said
 BLOCK: Final = Budget(pairs=256, first=256)
-BLOCKS: Final = 8  # 2048 pairs tell a slow-down to about 0.05 %
+BLOCKS: Final = 4  # 1024 pairs tell a slow-down to about 0.07 %
 ANY: Final[Bound] = (None, None)
 SMALL: Final = 1 << 16  # elements; a sum of whole numbers is checked exactly, at any size
 SLOWDOWNS: Final = (0.02, 0.01, 0.05)

@@ -66,7 +66,11 @@ def test_shared_wavefronts_are_what_the_emulated_device_counts(profile: Profile,
 
 @pytest.mark.parametrize(
     "workload",
-    [Update("aos"), Update("soa"), *(Copy("strided", stride) for stride in (8, 16, 32))],
+    [
+        Update("aos", 1 << 22),
+        Update("soa", 1 << 22),
+        *(Copy("strided", stride) for stride in (8, 16, 32)),
+    ],
     ids=lambda workload: workload.name,
 )
 def test_access_patterns_take_the_sectors_counted(profile: Profile, workload: Any) -> None:

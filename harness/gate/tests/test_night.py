@@ -69,7 +69,7 @@ def test_a_night_does_what_its_name_says() -> None:
     run, gate, selftest = called
     assert {"--gpu=require", "--hypothesis-profile=nightly"} <= set(run)
     assert gate == ("harness.gate", "build/nightly.json", "--confirm")
-    assert selftest[:3] == ("harness.selftest", "--seconds", "120")
+    assert selftest[:3] == ("harness.selftest", "--seconds", "180")
 
 
 def test_the_times_of_the_night_before_are_not_judged(build: Path) -> None:

@@ -18,7 +18,7 @@ from harness.gate.samples import Timing, timings
 from harness.gate.verdicts import Status, judged
 from harness.pytest_benchmarks import ROUNDS
 
-RECORDED: Final = ROOT / "nvidia-h200" / "0002_2026-11-30.json"
+RECORDED: Final = ROOT / "nvidia-h200" / "0003_2026-11-30.json"
 V7: Final = "suites/test_reduce_ladder.py::test_the_ladder_is_timed[reduce_v7]"
 MERGED: Final = 5
 NIGHTS: Final = 10
@@ -101,16 +101,21 @@ def smallest(timing: Timing, before: Timing, noise: Noise = UNKNOWN) -> float:
 
 
 def test_the_smallest_slow_down_that_goes_red() -> None:
-    """V7 on an H200, of five runs, of the four that are recorded, or of one.
+    """V7 on an H200, of five runs, of the ten that are recorded, or of one.
 
-    It is the limit, and what a night's own samples spread: their interval begins 1.1 % lower.
+    It is the limit, 1.3 % of ten runs, and what a night's own samples spread: they have two states
+    3 % apart, and their interval begins up to 1.8 % lower. Of the ten runs, 1.5 to 3.1 % goes red.
     """
     v7 = next(timing for timing in recorded() if timing.name == V7)
     noise = usual(timing.runs for timing in recorded())
     five, once = anchored(v7, np.random.default_rng(1)), _with(v7, (v7.median,))
-    assert smallest(v7, five, noise) <= 0.03
-    assert smallest(v7, v7, noise) <= 0.03
-    assert 0.05 < smallest(v7, once, noise) <= 0.07
+    for before, least, most in ((five, 0.005, 0.03), (v7, 0.005, 0.035), (once, 0.05, 0.07)):
+        row = judged(before, v7, None, noise)
+        assert row.limit
+        assert row.interval
+        expected = (1 + row.limit) / row.interval[0] - 1
+        assert smallest(v7, before, noise) == pytest.approx(expected, abs=STEP)
+        assert least < expected <= most
 
 
 def test_what_six_claims_found_of_v7_is_noise_that_the_limit_knows() -> None:
