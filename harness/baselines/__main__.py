@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from harness.baselines import ROOT, BaselineError, newest, read, slug
-from harness.baselines.promotion import promote, together
 from harness.baselines.settings import Document, cards
 from harness.gate.compare import compare
 from harness.gate.limits import limit, resolution
 from harness.gate.noise import usual
+from harness.gate.promotion import promote, together
 from harness.gate.samples import timings
 from harness.report.night import text
 

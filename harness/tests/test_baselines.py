@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from harness import baselines
-from harness.baselines import BaselineError, newest, promotion, read, recorded, slug
+from harness.baselines import BaselineError, newest, read, recorded, slug
 from harness.baselines.__main__ import main
-from harness.baselines.promotion import dumps, promote
+from harness.gate import promotion
+from harness.gate.promotion import dumps, promote
 from harness.gate.samples import timings
 from harness.tests.fakes import PAIRS, STATS, document
 

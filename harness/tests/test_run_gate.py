@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.baselines.promotion import promote
 from harness.devices import Launch, Workload
 from harness.gate import __main__ as gate
+from harness.gate.promotion import promote
 from harness.selftest.repeats import exit_codes
 from harness.tests.fakes import FakeGPU
 from harness.tests.rehearsal import BROKEN, ROOT, Run

@@ -24,8 +24,7 @@ LAYERS: Final = (
     ("harness.models", "harness.workloads", "harness.strategies", "harness.draws"),
     ("harness.evidence", "harness.ratios", "harness.profiles", "harness.instructions"),
     ("harness.claims", "harness.rows"),
-    # the verdicts on a night; what is promoted is judged by the same rules
-    ("harness.gate", "harness.baselines.admission", "harness.baselines.promotion"),
+    ("harness.gate",),  # the verdicts on a night, and on what is promoted
     ("harness.report",),  # whatever is shown of claims and nights
     ("harness.rig", "harness.benchmark_files", "harness.pytest_claims"),
     ("harness.pytest_benchmarks", "harness.pytest_workers", "conftest"),

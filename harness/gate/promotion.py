@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.baselines import NUMBERED, ROOT, Baseline, BaselineError, read, slug
-from harness.baselines.admission import refuse_copies, refuse_disturbed, refuse_untrue
 from harness.baselines.merging import merged
 from harness.baselines.shape import NO_CLAIMS, NOT_COMPARABLE
+from harness.gate.admission import refuse_copies, refuse_disturbed, refuse_untrue
 
 ROUNDS_KEPT: Final = 40
 MOST: Final = 9999  # what four digits hold; a file with five is found by nobody

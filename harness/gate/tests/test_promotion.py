@@ -11,9 +11,9 @@ import pytest
 
 from harness.baselines import BaselineError, newest, read
 from harness.baselines.__main__ import difference, main
-from harness.baselines.promotion import promote
 from harness.baselines.shape import RUNS
 from harness.gate.compare import compare
+from harness.gate.promotion import promote
 from harness.gate.samples import timings
 from harness.gate.tests.nights import NAMES, all_by, night, only, samples
 from harness.gate.verdicts import Status

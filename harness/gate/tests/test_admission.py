@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harness.baselines import ROOT, Baseline, BaselineError, read
-from harness.baselines.admission import refuse_copies, refuse_disturbed, refuse_untrue
 from harness.baselines.merging import merged
+from harness.gate.admission import refuse_copies, refuse_disturbed, refuse_untrue
 from harness.gate.tests.nights import BYTES, DEVICE, NAMES, all_by, night, only, samples
 
 
