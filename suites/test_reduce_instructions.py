@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from harness import instructions
-from harness.models.ladder import BLOCK, PERSISTENT, ladder, published
 from harness.profiles import stored
+from harness.workloads.ladder import BLOCK, PERSISTENT, ladder, published
 
 RUNGS: Final = tuple(f"reduce_v{rung}" for rung in range(2, 8))
 

@@ -9,8 +9,8 @@ import pytest
 
 from harness.devices.emulator import EmulatedDevice, SassCount
 from harness.devices.emulator.sass.tests.launches import ARCHITECTURES
-from harness.models.ladder import ladder
 from harness.profiles import stored
+from harness.workloads.ladder import ladder
 from harness.workloads.reduction import RUNGS
 from kernels import kernel
 

@@ -9,7 +9,7 @@ import argparse
 import sys
 
 from harness.devices.disassembly import DisassemblerMissing
-from harness.models.ladder import BLOCK, LADDER, PERSISTENT, ladder, table
+from harness.workloads.ladder import BLOCK, LADDER, PERSISTENT, ladder, table
 from kernels import CompilerMissing
 
 

@@ -21,8 +21,8 @@ from harness.devices.emulator.sass.tests.launches import (
     branching,
     ladder,
 )
-from harness.models.ladder import ladder as rung
 from harness.strategies import sizes
+from harness.workloads.ladder import ladder as rung
 from kernels import Kernel
 
 DEVICE: Final = EmulatedDevice()
