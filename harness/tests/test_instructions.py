@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from harness.devices.emulator.sass.tests import leaving, parting
+from harness.devices.emulator.sass.tests import leaving, parting, unseen
 from harness.devices.emulator.sass.tests.merging import merged
 from harness.draws import DIVERGENT, Zeros, draw, launches
 from harness.instructions import (
@@ -31,7 +31,7 @@ from harness.workloads.reduction import VARIANTS
 from kernels import compile_kernel
 
 GPU: Final = {"device": "NVIDIA H200", "driver": "580.159.04", "architecture": "sm_90"}
-RECORDS: Final = (*stored(), parting.RECORD, leaving.RECORD)
+RECORDS: Final = (*stored(), parting.RECORD, leaving.RECORD, unseen.RECORD)
 RECORDED: Final = [(record, each) for record in RECORDS for each in record.launches]
 BY_GPU: Final = pytest.mark.parametrize("record", stored(), ids=lambda record: record.label)
 
