@@ -3,7 +3,7 @@
 Lanes that split stay split until a BSYNC releases them, and each group issues its own instructions,
 its BSYNC too. Were the lanes at the lowest program counter one group, every count here that has a
 split would be lower; the hardware decided between the two, and how often those that wait issue
-their BSYNC (parting.py, leaving.py).
+their BSYNC (parting.py, leaving.py, unseen.py).
 """
 
 from __future__ import annotations
