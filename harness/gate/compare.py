@@ -82,7 +82,7 @@ def compare(before: Document | None, now: Document, *, whole: bool = True) -> Ni
     copy, rows, environment = copied(before, now), _rows(recorded, tonight, now), ""
     if copy and whole:
         rows, environment = moved(rows, memory_bound(recorded.values(), before), copy)
-    machine = [copy.note] if copy and not environment else []
+    machine = copy.told(rows) if copy and not environment else []
     if not whole:
         return Night(rows, notes=machine)
     asleep = [] if environment else _asleep(rows)

@@ -14,6 +14,7 @@ from harness.gate.verdicts import Row, Status
 
 BOUND: Final = 0.6  # of the peak, from which on it is the memory that a benchmark waits for
 SHARE: Final = 0.5  # of those that were compared, from which on they moved together
+PLACEMENT: Final = 0.02  # two placements of the copy's own buffers lay 1.5 % apart on an H200
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class Copy:
     def status(self) -> Status:
         """What it would be called if it were a benchmark."""
         return Status.SLOWER if self.ratio > 1 else Status.FASTER
+
+    def told(self, rows: Sequence[Row]) -> list[str]:
+        """Return it as a note, where something is slower or it moved by more than a placement."""
+        slower = any(row.status is Status.SLOWER for row in rows)
+        return [self.note] if slower or abs(self.ratio - 1) > PLACEMENT else []
 
     @property
     def note(self) -> str:

@@ -122,6 +122,18 @@ def test_a_copy_that_moved_alone_is_told() -> None:
     assert (found.exit, found.notes) == (Exit.GREEN, [f"{TOLD}: look at the machine"])
 
 
+@pytest.mark.parametrize(
+    ("ratio", "slower", "told"), [(1.015, {}, 0), (1.03, {}, 1), (1.015, {FREE[0]: 1.2}, 1)]
+)
+def test_a_copy_that_lies_elsewhere_is_told_of_only_where_something_is_slower(
+    ratio: float, slower: dict[str, float], told: int
+) -> None:
+    """Its buffers are placed anew each night; a note that is always there is read by nobody."""
+    before = tonight(**{COPY_RUNS: [DEVICE[COPY]] * 3})
+    found = compare(before, tonight(slower, **{COPY: DEVICE[COPY] / ratio}))
+    assert sum("a plain copy" in note for note in found.notes) == told
+
+
 def of_cards(*cards: str) -> dict[str, Any]:
     """Return a recording of one or several cards."""
     return night() | {"device": night()["device"] | ({"cards": list(cards)} if cards else {})}
