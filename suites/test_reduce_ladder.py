@@ -245,7 +245,7 @@ def test_v4_waits_for_one_contended_address(claim: Any, emulator: Any) -> None:
     """V4 takes about as long as its blocks' atomics alone.
 
     With as many atomics, each on a line of its own, a third of its time is gone, and a plain store
-    gains nothing more: not the atomic costs, but that all are on one address.
+    gains 1 or 2 % more: it is not the atomics that cost, but that all are on one address.
     """
     places = [counted(emulator, v).atomics.values() for v in (V4, V4_SPREAD, V4_STORE)]
     claim.counted(

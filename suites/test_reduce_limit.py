@@ -323,7 +323,7 @@ def test_the_sum_is_bound_by_nothing_but_the_memory(claim: Any) -> None:
     """Of the peak a DRAM spends a few hundredths on refreshing itself and on opening rows.
 
     H200s differ: ten trials read 97.6 to 97.8 % of it four times, 95.5 five times, 93.4 once,
-    whatever read. 2^26 floats take 57 us; the launch, the first load and the last sum 3 more.
+    whatever read. 2^26 floats take 57 us; the launch, the first load and the last sum 3 to 5 more.
     """
     for power, share in ((30, 0.9), (26, 0.85)):
         n = 1 << power

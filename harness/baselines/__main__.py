@@ -17,7 +17,7 @@ from harness.gate.samples import timings
 from harness.report.night import text
 
 WIDEST: Final = 5  # limits that are shown
-RUNS_HELP: Final = "build/baseline.json, or several recordings of the same code on the same card"
+RUNS_HELP: Final = "build/baseline.json, or several recordings of the same code and model"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Several recordings of the same code on the same card become one, with the medians of all runs.
+"""Several recordings of the same code and model become one, with the medians of all runs.
 
 For each benchmark the run in the middle stands for all. The samples of one run share a placement
 of its buffers, a temperature and its neighbours; only other runs tell how far a median may move

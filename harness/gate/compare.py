@@ -51,11 +51,16 @@ class Night:
         failed = self.of(Status.SLOWER) + self.of(Status.MISSING)
         if failed or self.broken or self.missing_claims:
             return Exit.RED
+        return Exit.NO_VERDICT if self.environment or self.too_few else Exit.GREEN
+
+    @property
+    def too_few(self) -> str:
+        """Say that too little of the baseline was compared, if so."""
         known = [row for row in self.rows if row.status is not Status.NEW]
         compared = sum(row.compared for row in known)
-        if self.environment or compared < COMPARED * len(known):
-            return Exit.NO_VERDICT
-        return Exit.GREEN
+        if compared >= COMPARED * len(known):
+            return ""
+        return f"{compared} of {len(known)} benchmarks could be compared: fewer than half"
 
 
 def compare(before: Document | None, now: Document, *, whole: bool = True) -> Night:

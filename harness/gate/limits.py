@@ -1,7 +1,7 @@
 """How far a median may move with no change at all: by what its baseline's runs say, or by default.
 
 One run's own samples do not say it. On an H200 half of those of V4 lie within 0.4 %, while two of
-its placements in memory lie 2.6 % apart.
+its placements in memory lie up to 4.9 % apart.
 
 Three runs are the least, and enough where a time has one level. A kernel with two placements needs
 five: three may all have met the same. Simulated, with 8 of 80 benchmarks so and 2.6 % between the

@@ -21,7 +21,7 @@ PAIR: Final = re.compile(r"\[\s+([\d.e+-]+),\s+([\d.e+-]+)\s+\]")
 def promote(source: Path, root: Path = ROOT, repeats: Sequence[Path] = ()) -> Path:
     """Copy a recording into its GPU's folder under the next free number, slimmed.
 
-    `repeats` are more runs of the same code on the same card: their medians stay beside those of
+    `repeats` are more runs of the same code and model: their medians stay beside those of
     `source`, and the gate takes its limits from how far they lie apart.
 
     Raises

@@ -18,6 +18,13 @@ LEGEND: Final = {  # the kinds of evidence, as build/claims.json names them
     "cause": "such a ratio of a kernel and one without the mechanism, or the mechanism alone",
     "recorded": "either of the two, of times that a GPU took earlier, judged here by the same code",
 }
+VERDICTS: Final = {
+    "holds": "as the sentence says",
+    "refuted": "not as written; what is right is asserted instead, and the evidence is of that",
+    "undecided": "the interval straddles the bound, or nothing was measured",
+    "broken": "the evidence is not as expected: this alone fails a run",
+}
+ELSEWHERE: Final = "Times are those of that card: a run on yours judges it."
 WEIGHTS: Final = {"timed": 0, "recorded": 0, "cause": 1, "recorded cause": 1, "counted": 2}
 
 

@@ -62,6 +62,7 @@ def headlines(night: Night) -> list[str]:
     lines += [f"claim {name} is broken" for name in night.broken]
     gone = night.missing_claims
     lines += [f"claim {name} is in the baseline, but not in this run" for name in gone]
+    lines += [night.too_few] if night.too_few and not night.environment else []
     return lines + [f"noted: {note}" for note in night.notes]
 
 

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from harness.report.drawing import TEMPLATES
 from harness.report.ledger import (
+    ELSEWHERE,
     LEGEND,
+    VERDICTS,
     Ledger,
     Row,
     deciding,
@@ -49,7 +51,8 @@ def page(ledger: Ledger) -> str:
         totals=ledger.totals(),
         sections=ledger.sections(),
         pictures=ledger.pictures,
-        legend=LEGEND,
+        legend=VERDICTS | LEGEND,
+        elsewhere="" if ledger.device.get("clock") else ELSEWHERE,
         groups=groups,
         briefs=briefs,
         finding=finding,

@@ -152,6 +152,17 @@ def test_markdown_says_why_and_shows_so_much_evidence() -> None:
     assert text.count("V2 / V3") == SHOWN
     assert "<br>and 2 more in report.html |" in text
     assert "# Claims\n\ntimes on NVIDIA H200 (cupti)\n" in text
+    assert "- **refuted**: not as written; what is right is asserted instead" in text
+
+
+@pytest.mark.parametrize(("clock", "told"), [(None, True), ("cupti", False)])
+def test_whose_times_they_are_is_told_where_nothing_was_timed(
+    clock: str | None, told: bool
+) -> None:
+    """A reader without a GPU must not take them for those of his own card."""
+    ledger = Ledger({"name": "emulated sm_90", "clock": clock}, [row("a.b", "holds", RECORDED)])
+    assert ("a run on yours judges it" in markdown(ledger)) is told
+    assert ("a run on yours judges it" in page(ledger)) is told
 
 
 def test_markdown_cells_hold_their_text() -> None:

@@ -17,6 +17,7 @@ from harness.gate.noise import UNKNOWN, Noise
 from harness.gate.tests.cases import CASES, Case
 from harness.gate.tests.nights import NAMES, all_by, night, only, promoted, samples
 from harness.gate.verdicts import Status
+from harness.report.night import headlines
 
 ROOT: Final = Path(__file__).parents[3]
 # One public report of each case: owner/repository#thread on GitHub.
@@ -186,7 +187,9 @@ def test_what_is_new_is_no_part_of_what_must_compare() -> None:
     new = {f"new{number}": samples() for number in range(20)}
     assert compare(night(times), night(times | half | new)).exit is GREEN
     less = {name: [0.0] * 20 for name in NAMES[:5]}
-    assert compare(night(times), night(times | less | new)).exit is NO_VERDICT
+    found = compare(night(times), night(times | less | new))
+    assert found.exit is NO_VERDICT
+    assert headlines(found)[0] == "3 of 8 benchmarks could be compared: fewer than half"
 
 
 def test_what_the_baselines_runs_say_is_no_matter_of_tonights(

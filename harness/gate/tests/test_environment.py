@@ -129,7 +129,8 @@ def test_a_copy_that_lies_elsewhere_is_told_of_only_where_something_is_slower(
     ratio: float, slower: dict[str, float], told: int
 ) -> None:
     """Its buffers are placed anew each night; a note that is always there is read by nobody."""
-    before = tonight(**{COPY_RUNS: [DEVICE[COPY]] * 3})
+    three: dict[str, Any] = {COPY_RUNS: [DEVICE[COPY]] * 3}
+    before = tonight(**three)
     found = compare(before, tonight(slower, **{COPY: DEVICE[COPY] / ratio}))
     assert sum("a plain copy" in note for note in found.notes) == told
 
