@@ -119,7 +119,8 @@ def paragraphs(docstring: str) -> str:
     >>> paragraphs("One.\n\n    Two,\n    and more.\n    ")
     'One.\nTwo, and more.'
     """
-    return "\n".join(" ".join(each.split()) for each in docstring.split("\n\n"))
+    found = (" ".join(each.split()) for each in re.split(r"\n\s*\n", docstring.strip()))
+    return "\n".join(found)
 
 
 def verdict(evidence: Iterable[Evidence], expected: Verdict) -> Verdict:

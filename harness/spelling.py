@@ -9,6 +9,16 @@ from typing import Any
 SHORTEST, LONGEST = 1e-12, 1e6  # seconds, beyond which digits are noise
 
 
+def printable(text: str, encoding: str | None) -> str:
+    """Return text with a question mark for what a terminal cannot show: no traceback for a µ.
+
+    >>> printable("62 µs", "ascii")
+    '62 ?s'
+    """
+    known = encoding or "utf-8"
+    return text.encode(known, "replace").decode(known)
+
+
 def ratio(value: float | str) -> str:
     """Return four digits of a ratio; one that is not finite is a word in JSON.
 

@@ -71,6 +71,17 @@ def test_an_atomic_alone_is_one_a_block(emulator: Any, blocks: int, spread: bool
     assert counters.issued("bar") == 0
 
 
+@pytest.mark.parametrize(("spread", "what"), [(False, "adds up to 4"), (True, "in other places")])
+def test_the_check_of_atomics_sees_a_lost_block(
+    emulator: Any, spread: bool, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one address its 1 lacks in the sum, on lines of their own its line is 0."""
+    launch, run = AtomicAlone(5, spread).prepare(emulator), emulator.launch
+    monkeypatch.setattr(emulator, "launch", lambda k, blocks, *more: run(k, blocks - 1, *more))
+    with pytest.raises(AssertionError, match=what):
+        launch.check()
+
+
 def a_word_a_thread(block: int) -> int:
     """The trees' shared memory in bytes."""
     return 4 * block

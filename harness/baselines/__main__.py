@@ -15,6 +15,7 @@ from harness.gate.noise import usual
 from harness.gate.promotion import promote, together
 from harness.gate.samples import timings
 from harness.report.night import text
+from harness.spelling import printable
 
 WIDEST: Final = 5  # limits that are shown
 RUNS_HELP: Final = "build/baseline.json, or several recordings of the same code and model"
@@ -24,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return 1 if a file cannot be used or written."""
     chosen = _parser().parse_args(arguments)
     try:
-        print(chosen.action(chosen.file, chosen.root))
+        print(printable(chosen.action(chosen.file, chosen.root), sys.stdout.encoding))
     except (BaselineError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -19,6 +19,7 @@ from harness.gate.damage import damage
 from harness.gate.verdicts import Status
 from harness.report import summarise
 from harness.report.night import as_json, markdown, text
+from harness.spelling import printable
 
 AGAIN: Final = "again.json"
 FILES: Final = {"gate.md": markdown, "gate.json": as_json}
@@ -41,15 +42,9 @@ def _gated(chosen: argparse.Namespace) -> int:
     against, night = judge(chosen.tonight, chosen.baseline, chosen.root)
     if chosen.confirm and night.of(Status.SLOWER):
         night = confirm(night, chosen)
-    _say(text(night, against))
+    print(printable(text(night, against), sys.stdout.encoding))
     _write(night, against, chosen.out)
     return night.exit
-
-
-def _say(words: str) -> None:
-    """Print what the terminal can show of it: one without a µ must not end in a traceback."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(words.encode(encoding, "replace").decode(encoding))
 
 
 def _parser() -> argparse.ArgumentParser:

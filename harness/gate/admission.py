@@ -6,7 +6,6 @@ one that was disturbed is stored once, and hides slow-downs every night after.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -15,6 +14,7 @@ from typing import Final
 
 from harness.baselines import Baseline, BaselineError
 from harness.baselines.shape import LONGEST, SHORTEST, TIME
+from harness.gate.damage import damage
 from harness.gate.limits import STEPS, percent, resolution
 from harness.gate.samples import Timing, plausible, timings
 from harness.timing import ImplausibleTime
@@ -31,17 +31,18 @@ Recorded = Mapping[str, Timing]
 
 
 def refuse_untrue(run: Baseline) -> None:
-    """Look at every time of a recording, by the rules of a night.
+    """Look at a recording by the rules of a night: what the gate refuses must not be its anchor.
 
     Raises
     ------
     BaselineError
-        One cannot be true or was taken on a throttled GPU, or two benchmarks have one name.
+        It is damaged, or a time cannot be true or was taken on a throttled GPU.
     """
-    times = Counter(each["fullname"] for each in run.document["benchmarks"])
+    if wrong := damage(run.document):
+        raise BaselineError(f"{run.path} is damaged ({wrong}): record that run again")
     peak = run.document.get("device", {}).get("peak GB/s", 0) * 1e9 or None
     for name, timing in timings(run.document).items():
-        if wrong := f"it is there {times[name]} times" if times[name] > 1 else _wrong(timing, peak):
+        if wrong := _wrong(timing, peak):
             raise BaselineError(
                 f"{run.path}: benchmark {name} cannot be stored ({wrong}): record that run again"
             )

@@ -84,11 +84,13 @@ def moved(rows: Sequence[Row], bound: Set[str], copy: Copy) -> tuple[list[Row], 
 
 
 def _excused(row: Row, copy: Copy) -> Row:
-    if row.status is not copy.status or row.ratio is None:
+    """Take a row back, unless all its interval lies further than the copy, by what either may."""
+    if row.status is not copy.status or row.interval is None:
         return row
-    low, high = (copy.ratio * end for end in copy.allowed.bound)
-    beyond = row.ratio > high if copy.status is Status.SLOWER else row.ratio < low
-    if beyond:
+    slack = 1 + max(row.limit or 0.0, copy.allowed.value)
+    low, high = row.interval
+    slower = copy.status is Status.SLOWER
+    if low > copy.ratio * slack if slower else high < copy.ratio / slack:
         return replace(row, why=f"further than the machine ({percent(copy.ratio)}): {row.why}")
     return replace(row, status=Status.NOT_COMPARABLE, why=f"moved with the machine: {row.why}")
 

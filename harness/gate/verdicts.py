@@ -114,7 +114,8 @@ def _moved(
 ) -> tuple[Status, str]:
     """Say of a time beyond its limit whether it is beyond what excuses it as well."""
     why = "; ".join([f"{percent(found.value)}, {within}", *(each.why for each in excuses)])
-    explained = replace(allowed, value=allowed.value + sum(each.share for each in excuses))
+    excused = max((each.share for each in excuses), default=0.0)
+    explained = replace(allowed, value=allowed.value + excused)
     if found.against(explained.bound) != "outside":
         return Status.NOT_COMPARABLE, why
     return (Status.SLOWER, why) if found.value > 1 else (Status.FASTER, f"{why}; promote")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from harness.evidence import Evidence
 from harness.spelling import bound, interval, shown
+from harness.timing import Outcome
 
 Row = dict[str, Any]
 LEGEND: Final = {  # the kinds of evidence, as build/claims.json names them
@@ -25,6 +26,7 @@ VERDICTS: Final = {
     "broken": "the evidence is not as expected: this alone fails a run",
 }
 ELSEWHERE: Final = "Times are those of that card: a run on yours judges it."
+WORST_FIRST: Final[tuple[Outcome, ...]] = ("outside", "straddles", "inside")
 WEIGHTS: Final = {"timed": 0, "recorded": 0, "cause": 1, "recorded cause": 1, "counted": 2}
 
 
@@ -125,14 +127,14 @@ def _numbers(evidence: Row) -> Row:
 
 
 def ranked(evidence: list[Row]) -> list[Row]:
-    """Return what failed, then what the test calls decisive, then times, causes and counts.
+    """Return what failed, what is open, what the test calls decisive, times, causes and counts.
 
     Of its kind, what clears its bound by the least comes first.
     """
 
-    def rank(each: Row) -> tuple[bool, bool, int, float]:
+    def rank(each: Row) -> tuple[int, bool, int, float]:
         read, weight = as_evidence(each), WEIGHTS[label(each)]
-        return read.outcome == "inside", not read.decisive, weight, read.room
+        return WORST_FIRST.index(read.outcome), not read.decisive, weight, read.room
 
     return sorted(evidence, key=rank)
 

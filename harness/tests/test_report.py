@@ -138,9 +138,18 @@ def test_claims_json_is_schema_1() -> None:
 def test_what_clears_its_bound_by_the_least_comes_first() -> None:
     """Of sixty ratios the one that nearly failed is worth showing; a count has no room."""
     roomy = EFFECT | {"what": "roomy", "interval": [1.9, 2.0]}
-    upper = EFFECT | {"what": "upper", "bound": [None, 1.6]}
-    assert [each["what"] for each in ranked([SECTORS, roomy, EFFECT, upper])] == [
-        *("upper", "V2 / V3", "roomy", "load sectors, AoS / SoA")
+    near, far = (EFFECT | {"what": f"<= {most}", "bound": [None, most]} for most in (1.6, 5))
+    assert [each["what"] for each in ranked([SECTORS, far, roomy, EFFECT, near])] == [
+        *("<= 1.6", "V2 / V3", "roomy", "<= 5", "load sectors, AoS / SoA")
+    ]
+
+
+def test_what_failed_leads_whatever_else_is_open() -> None:
+    """A broken claim must show what broke it, also where a decisive ratio was not measured."""
+    open_ = UNKNOWN | {"decisive": True}
+    failed = EFFECT | {"what": "failed", "bound": [2.0, None]}
+    assert [each["what"] for each in ranked([open_, EFFECT, failed])] == [
+        *("failed", "V5 / V6", "V2 / V3")
     ]
 
 

@@ -53,7 +53,6 @@ TELEMETRY = {"throttle_reasons": ["hardware thermal slowdown"]}
             r"the GPU throttles \(hardware slowdown\)",
         ),
         (only(samples(), telemetry=TELEMETRY), r"throttles \(hardware thermal slowdown\)"),
-        (twice(), "it is there 2 times"),
     ],
 )
 def test_a_time_that_cannot_be_true_is_refused(document: dict[str, Any], why: str) -> None:
@@ -62,6 +61,23 @@ def test_a_time_that_cannot_be_true_is_refused(document: dict[str, Any], why: st
     message = (
         rf"^run1\.json: benchmark .*\[a\] cannot be stored \(.*{why}.*\): record that run again$"
     )
+    with pytest.raises(BaselineError, match=message):
+        refuse_untrue(run)
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        (twice(), "benchmark .* stands there 2 times"),
+        (only(samples(), clock=["cupti"]), "'clock' of .* is"),
+        (only(samples(), telemetry={"sm_clock_mhz": []}), "'sm_clock_mhz' in the telemetry"),
+        (night(claims={"reduce.v3": "Broken"}), "the verdict on reduce.v3 is 'Broken'"),
+    ],
+)
+def test_what_the_gate_would_refuse_is_no_anchor(document: dict[str, Any], why: str) -> None:
+    """Every night after would end with exit code 2."""
+    (run,) = runs(document)
+    message = rf"^run1\.json is damaged \({why}.*\): record that run again$"
     with pytest.raises(BaselineError, match=message):
         refuse_untrue(run)
 

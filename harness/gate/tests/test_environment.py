@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.baselines.shape import COPY, COPY_RUNS
+from harness.baselines.shape import COPY, COPY_RUNS, RUNS
 from harness.gate.compare import Exit, Night, compare
 from harness.gate.environment import memory_bound
 from harness.gate.samples import timings
@@ -16,6 +16,7 @@ from harness.gate.verdicts import Status
 BOUND = [f"t.py::bound[{number}]" for number in range(10)]
 FREE = [f"t.py::free[{number}]" for number in range(14)]  # of memory: they move few bytes
 SLOW_COPY: dict[str, Any] = {COPY: DEVICE[COPY] / 1.14}
+SLOWER_COPY: dict[str, Any] = {COPY: DEVICE[COPY] / 1.05}
 FAST_COPY: dict[str, Any] = {COPY: DEVICE[COPY] * 1.14}
 TOLD = "a plain copy of the driver is +14.00 % (limit 5 %, default for 1 of 3 runs)"
 
@@ -133,6 +134,19 @@ def test_a_copy_that_lies_elsewhere_is_told_of_only_where_something_is_slower(
     before = tonight(**three)
     found = compare(before, tonight(slower, **{COPY: DEVICE[COPY] / ratio}))
     assert sum("a plain copy" in note for note in found.notes) == told
+
+
+def test_what_a_benchmark_may_move_anyway_is_no_move_beyond_the_machine() -> None:
+    """Runs 5 % apart beside a copy that knows itself to 0.5 %: +9 % is no more than the machine."""
+    three: dict[str, Any] = {COPY_RUNS: [DEVICE[COPY]] * 3}
+    before = tonight(**three)
+    for each in before["benchmarks"]:
+        apart = 0.025 if each["fullname"] == BOUND[0] else 0.0005
+        each["extra_info"][RUNS] = [1e-4 * (1 + side * apart) for side in (-1, 0, 1) * 3]
+    slow = tonight(dict.fromkeys([*BOUND, *FREE], 1.05) | {BOUND[0]: 1.09}, **SLOWER_COPY)
+    found = compare(before, slow)
+    assert found.exit is Exit.NO_VERDICT
+    assert not found.of(Status.SLOWER)
 
 
 def of_cards(*cards: str) -> dict[str, Any]:

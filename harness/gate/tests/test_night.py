@@ -37,6 +37,7 @@ def test_a_run_that_did_not_take_place_is_not_judged(code: int) -> None:
         ((1, 0, 0), 1),
         ((0, 3, 0), 3),
         ((1, 3, 2), 1),
+        ((0, 1, 1), 1),
         ((0, 0, 1), 6),
         ((0, 0, 2), 6),
     ],

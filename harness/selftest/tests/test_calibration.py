@@ -55,14 +55,19 @@ def test_what_no_wait_costs_is_not_planted(measure: Callable[[int], float], mess
         Waits(measure, LONGEST).costing(0.01)
 
 
-def test_what_does_not_cost_it_again_is_not_planted() -> None:
-    """The GPU changed its mind while the wait was sought."""
+@pytest.mark.parametrize(("lies", "planted"), [(1, True), (99, False)])
+def test_what_does_not_cost_it_again_is_sought_once_more(lies: int, planted: bool) -> None:
+    """Noise may mislead it once; of a GPU that goes on changing its mind nothing is planted."""
     known: set[int] = set()
+    left = iter(range(lies))
 
     def measure(cycles: int) -> float:
-        again = cycles in known
+        again = cycles in known and 0 < cycles < LONGEST
         known.add(cycles)
-        return 0.03 if again else costs()(cycles)
+        return 0.03 if again and next(left, None) is not None else costs()(cycles)
 
+    if planted:
+        assert Waits(measure, LONGEST).costing(0.01)[1] == pytest.approx(0.01, rel=0.1)
+        return
     with pytest.raises(CannotPlant, match=r"cycles costs 3.00%, not 1%"):
         Waits(measure, LONGEST).costing(0.01)
