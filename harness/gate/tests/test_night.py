@@ -64,7 +64,7 @@ def test_the_options_go_to_pytest() -> None:
 
 
 def test_a_night_does_what_its_name_says() -> None:
-    """More inputs than by day, what is slower timed twice, two minutes of self-test."""
+    """More inputs than by day, what is slower timed twice, three minutes of self-test at most."""
     called: list[Sequence[str]] = []
     night.main([], lambda words: called.append(words) or 0)  # type: ignore[func-returns-value]
     run, gate, selftest = called
