@@ -86,13 +86,11 @@ def _named(baseline: str) -> Baseline:
 
 
 def _promoted(now: Baseline, root: Path) -> Baseline | None:
-    """Return the newest that can be used; that none can is not the same as that there is none."""
+    """Return the newest, if there is one; an older one in place of a damaged one is no anchor."""
     problems: list[str] = []
     found = newest(root / slug(now.gpu), problems)
-    told = "\n".join(problems)
-    if problems and not found:
-        raise BaselineError(told)
-    print(told, end="\n" if told else "", file=sys.stderr)
+    if problems:
+        raise BaselineError("\n".join(problems))
     return found and _sound(found)
 
 

@@ -235,12 +235,10 @@ def test_a_sample_that_no_ratio_can_be_taken_of_is_told_in_its_row(folder: Folde
 def test_a_spoilt_newest_baseline_is_named(
     folder: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The one before it is used."""
+    """The one before it is no anchor: what became faster since may become slow again."""
     folder.write("baselines/nvidia-h200/0002_b.json", '{"ben')
-    assert folder.gate() == 0
-    captured = capsys.readouterr()
-    assert "0002_b.json cannot be read" in captured.err
-    assert "gate against 0001_a.json" in captured.out
+    assert folder.gate() == 2
+    assert "0002_b.json cannot be read" in capsys.readouterr().err
 
 
 def test_the_summary_of_a_job(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
