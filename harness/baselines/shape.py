@@ -10,13 +10,14 @@ from typing import Any, Final
 Kind = Callable[[Any], bool]  # whether a value is of it
 
 
-def _a(kind: type) -> Kind:
+def a(kind: type) -> Kind:
+    """A value of this type."""
     return lambda value: isinstance(value, kind)
 
 
-def _within(least: float, most: float) -> Kind:
+def within(least: float, most: float) -> Kind:
     """A number, ends included; no boolean is one."""
-    numbers = _either(_a(int), _a(float))
+    numbers = either(a(int), a(float))
     return lambda value: numbers(value) and not isinstance(value, bool) and least <= value <= most
 
 
@@ -26,11 +27,13 @@ def _of(characters: str) -> Kind:
     return lambda value: isinstance(value, str) and bool(found.fullmatch(value))
 
 
-def _list_of(kind: Kind) -> Kind:
+def list_of(kind: Kind) -> Kind:
+    """A list of nothing else, which may be empty."""
     return lambda value: isinstance(value, list) and all(map(kind, value))
 
 
-def _either(*kinds: Kind) -> Kind:
+def either(*kinds: Kind) -> Kind:
+    """A value of one of these."""
     return lambda value: any(kind(value) for kind in kinds)
 
 
@@ -39,15 +42,15 @@ def _object(kinds: Mapping[str, Kind]) -> Kind:
 
 
 SHORTEST, LONGEST = 1e-9, 1e3  # seconds; a clock tick, and a kernel that nobody waits for
-TIME: Final = _within(SHORTEST, LONGEST)
-RATE: Final = _within(1e-3, 1e6)  # GB/s; no GPU copies slower or faster
-AMOUNT: Final = _within(0, 1e18)  # bytes, FLOP, GB/s
+TIME: Final = within(SHORTEST, LONGEST)
+RATE: Final = within(1e-3, 1e6)  # GB/s; no GPU copies slower or faster
+AMOUNT: Final = within(0, 1e18)  # bytes, FLOP, GB/s
 # A float may be infinite: the gate says which sample, and why it is no time. An integer may be too
 # large to be one.
-NUMBER: Final = _either(_a(float), _within(-sys.float_info.max, sys.float_info.max))
-WORDS: Final = _list_of(_a(str))
+NUMBER: Final = either(a(float), within(-sys.float_info.max, sys.float_info.max))
+WORDS: Final = list_of(a(str))
 
-REQUIRED: Final = {"fullname": _a(str), "name": _a(str), "stats": _a(dict)}
+REQUIRED: Final = {"fullname": a(str), "name": a(str), "stats": a(dict)}
 RUNS: Final = "run medians"  # of all runs that a benchmark was merged from
 COPY: Final = "copy GB/s"
 COPY_RUNS: Final = "copy GB/s of runs"
@@ -57,20 +60,20 @@ NO_CLAIMS: Final = "no claims"  # the option by which a run left them out
 CARDS: Final = "cards"  # UUIDs of those that it was recorded on
 SECTIONS: Final = {
     "datetime": _of(r"-+:.\dTZ "),  # names a file when it is promoted
-    **dict.fromkeys(("device", "pairs", "claims", NOT_COMPARABLE), _a(dict)),
-    NO_CLAIMS: _a(str),
+    **dict.fromkeys(("device", "pairs", "claims", NOT_COMPARABLE), a(dict)),
+    NO_CLAIMS: a(str),
 }
 # a driver may not tell why it throttles
-REASONS: Final = {"throttle_reasons": _either(WORDS, _a(type(None)))}
+REASONS: Final = {"throttle_reasons": either(WORDS, a(type(None)))}
 FACTS: Final = {
     **dict.fromkeys(("bytes", "flop", "GB/s", "peak GB/s"), AMOUNT),
-    **{COPY: RATE, COPY_RUNS: _list_of(RATE), RUNS: _list_of(TIME), DROPPED: WORDS},
+    **{COPY: RATE, COPY_RUNS: list_of(RATE), RUNS: list_of(TIME), DROPPED: WORDS},
     CARDS: WORDS,
     **REASONS,
     "telemetry": _object(REASONS),
 }
-NUMBERS: Final = {"median": NUMBER, "data": _list_of(NUMBER)}
-ENTRY: Final = {"numerator": _a(str), "denominator": _a(str), "clock": _a(str), "seconds": _a(list)}
+NUMBERS: Final = {"median": NUMBER, "data": list_of(NUMBER)}
+ENTRY: Final = {"numerator": a(str), "denominator": a(str), "clock": a(str), "seconds": a(list)}
 COLUMNS: Final = ("min", "max", "mean", "stddev", "median", "iqr", "rounds", "iterations")
 
 
@@ -95,7 +98,7 @@ def _benchmark(entry: Any) -> str:
         wrong = (
             ("" if "median" in entry["stats"] else "'median' is missing")
             or _wrong(entry["stats"], NUMBERS)
-            or _wrong(entry, {"extra_info": _a(dict)})
+            or _wrong(entry, {"extra_info": a(dict)})
             or _wrong(facts, FACTS)
         )
     again = "it was not written by pytest-benchmark; record again"

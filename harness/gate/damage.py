@@ -6,41 +6,29 @@ A value of another kind is a damaged file, exit 2. As a traceback it would be ex
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from harness.baselines.settings import Document
-from harness.baselines.shape import NOT_COMPARABLE
+from harness.baselines.shape import NOT_COMPARABLE, Kind, a, either, list_of, within
 from harness.claims import Verdict
 from harness.gate.samples import CLOCKS
 
-Kind = Callable[[Any], bool]  # whether a value is of it
-LARGEST: Final = 1e6  # MHz
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _frequency(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 < value < LARGEST
+LEAST, MOST = 1e-3, 999_999  # MHz
+TEXT: Final = a(str)
+FREQUENCY: Final = within(LEAST, MOST)
 
 
 def _verdict(value: Any) -> bool:
     return value in list(Verdict)
 
 
-def _list_of(kind: Kind) -> Kind:
-    return lambda value: isinstance(value, list) and bool(value) and all(map(kind, value))
+def _readings(value: Any) -> bool:
+    return bool(value) and list_of(FREQUENCY)(value)
 
 
-def _unless_unknown(kind: Kind) -> Kind:
-    return lambda value: value is None or kind(value)
-
-
-FACTS: Final = {"clock": _text, **dict.fromkeys(CLOCKS, _unless_unknown(_frequency))}
-DURING: Final = dict.fromkeys(CLOCKS, _list_of(_frequency))
+FACTS: Final = {"clock": TEXT, **dict.fromkeys(CLOCKS, either(FREQUENCY, a(type(None))))}
+DURING: Final = dict.fromkeys(CLOCKS, _readings)
 
 
 def damage(document: Document) -> str:
@@ -57,7 +45,7 @@ def _read(document: Document) -> Iterator[tuple[str, Any, Kind]]:
     for name, verdict in document.get("claims", {}).items():
         yield f"the verdict on {name}", verdict, _verdict
     for name, why in document.get(NOT_COMPARABLE, {}).items():
-        yield f"{NOT_COMPARABLE!r} of {name}", why, _text
+        yield f"{NOT_COMPARABLE!r} of {name}", why, TEXT
     for benchmark in document["benchmarks"]:
         name, facts = benchmark["fullname"], benchmark.get("extra_info", {})
         places = ((FACTS, facts, "of"), (DURING, facts.get("telemetry", {}), "in the telemetry of"))
