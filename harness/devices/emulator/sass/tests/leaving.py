@@ -11,14 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from harness.draws import Draw, Zeros
-from harness.instructions import Measured, Record
-from kernels import Kernel
+from harness.devices.emulator.sass.tests.recorded import Count, measured, record
 
 HERE: Final = str(Path(__file__).with_name("leaving"))
 
-# Kernel, blocks, threads, scalars, warp instructions.
-COUNTS: Final[tuple[tuple[str, int, int, tuple[int, ...], int], ...]] = (
+COUNTS: Final[tuple[Count, ...]] = (
     ("break_sides", 1, 12, (0xD2080404, 0xFFFDFFF7), 299),
     ("break_sides", 2, 33, (0x800, 0xFFFEFFEF), 694),
     ("break_sides", 1, 64, (0x851D2272, 0xBFDFF7F7), 600),
@@ -117,19 +114,4 @@ CODES: Final = {
     "two_loops": "d4aed5254f34eec2c78c72eb9f1107fb9417642db4ca92b4a5df2b856cc84f31",
     "uneven_trips": "9820405f727343732e497e66a92a6eea38ca5e6b6633979f0a68fe7934ce63a0",
 }
-RECORD: Final = Record(
-    "NVIDIA H200, 2026-11-30, Nsight Compute",
-    "sm_90",
-    (13, 0),
-    tuple(
-        Measured(
-            Draw(
-                Kernel(HERE, name), blocks, threads, (Zeros("u4", blocks * threads + 64), *scalars)
-            ),
-            executed,
-            None,
-            CODES[name],
-        )
-        for name, blocks, threads, scalars, executed in COUNTS
-    ),
-)
+RECORD: Final = record(measured(HERE, CODES, *each) for each in COUNTS)

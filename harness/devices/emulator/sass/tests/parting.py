@@ -10,9 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from harness.draws import PARTING, Draw, Zeros
-from harness.instructions import Measured, Record
-from kernels import Kernel
+from harness.devices.emulator.sass.tests.recorded import measured, record
+from harness.draws import PARTING
 
 HERE: Final = str(Path(__file__).with_name("parting"))
 
@@ -47,17 +46,7 @@ CODES: Final = {
     "order_of_loop": "90b073cf4ca3d97a438b889b0b708d6cc681ac6d6222a125be36f8edf3ddc78e",
     "order_of_sides": "e51ccb9bace80475327de8ecf8a2ae177080dac7d76e28761652231d16099dc0",
 }
-RECORD: Final = Record(
-    "NVIDIA H200, 2026-11-30, Nsight Compute",
-    "sm_90",
-    (13, 0),
-    tuple(
-        Measured(
-            Draw(Kernel(source, name), 1, threads, (Zeros("u4", 128), *scalars)),
-            executed,
-            None,
-            CODES[name],
-        )
-        for source, name, threads, scalars, executed in COUNTS
-    ),
+RECORD: Final = record(
+    measured(source, CODES, name, 1, threads, scalars, executed)
+    for source, name, threads, scalars, executed in COUNTS
 )

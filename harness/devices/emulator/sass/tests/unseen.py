@@ -10,14 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from harness.draws import Draw, Zeros
-from harness.instructions import Measured, Record
-from kernels import Kernel
+from harness.devices.emulator.sass.tests.recorded import Count, measured, record
 
 HERE: Final = str(Path(__file__).with_name("unseen"))
 
-# Kernel, blocks, threads, scalars, warp instructions.
-Count = tuple[str, int, int, tuple[int, ...], int]
 COUNTS: Final[tuple[Count, ...]] = (
     ("calls", 2, 17, (0xC4412084, 0xE2FDAF4E), 606),
     ("calls", 1, 32, (0xC704200, 0x37DFF5DC), 271),
@@ -97,19 +93,5 @@ CODES: Final = {
     "three_loops": "9adaab15a6c969beb55a2c433a8f2f5ba86428e5d8a2c075a4f9968b3daee8f0",
     "zigzag": "c2bc44f49dab9b290ece571ba732978e08e6d852a0acf4800258d6be211dce9a",
 }
-
-
-def _measured(name: str, blocks: int, threads: int, scalars: tuple[int, ...], ran: int) -> Measured:
-    memory = Zeros("u4", blocks * threads + 64)
-    return Measured(
-        Draw(Kernel(HERE, name), blocks, threads, (memory, *scalars)), ran, None, CODES[name]
-    )
-
-
-RECORD: Final = Record(
-    "NVIDIA H200, 2026-11-30, Nsight Compute",
-    "sm_90",
-    (13, 0),
-    tuple(_measured(*each) for each in COUNTS),
-)
-REFUSED: Final = _measured(*MISSED)
+RECORD: Final = record(measured(HERE, CODES, *each) for each in COUNTS)
+REFUSED: Final = measured(HERE, CODES, *MISSED)
