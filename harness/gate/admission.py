@@ -16,7 +16,7 @@ from harness.baselines import Baseline, BaselineError
 from harness.baselines.shape import LONGEST, SHORTEST, TIME
 from harness.gate.damage import damage
 from harness.gate.limits import STEPS, percent, resolution
-from harness.gate.samples import Timing, plausible, timings
+from harness.gate.samples import Timing, memory_peak, plausible, timings
 from harness.timing import ImplausibleTime
 from harness.watch import trouble
 
@@ -40,7 +40,7 @@ def refuse_untrue(run: Baseline) -> None:
     """
     if wrong := damage(run.document):
         raise BaselineError(f"{run.path} is damaged ({wrong}): record that run again")
-    peak = run.document.get("device", {}).get("peak GB/s", 0) * 1e9 or None
+    peak = memory_peak(run.document)
     for name, timing in timings(run.document).items():
         if wrong := _wrong(timing, peak):
             raise BaselineError(
@@ -71,10 +71,11 @@ def refuse_copies(runs: Sequence[Baseline]) -> None:
     BaselineError
         Two hold the same run, such as a promoted baseline and one that it was merged from.
     """
-    for one, other in combinations(runs, 2):
-        if _same(timings(one.document), timings(other.document)):
+    found = [(run.path, timings(run.document)) for run in runs]
+    for (one, medians), (other, others) in combinations(found, 2):
+        if _same(medians, others):
             raise BaselineError(
-                f"{one.path} and {other.path} hold the same run, and no run differs from itself: "
+                f"{one} and {other} hold the same run, and no run differs from itself: "
                 "name each recording once, and none that is in a baseline already"
             )
 

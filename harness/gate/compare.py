@@ -12,7 +12,7 @@ from harness.baselines.shape import NO_CLAIMS, NOT_COMPARABLE
 from harness.gate.environment import another_card, copied, memory_bound, moved
 from harness.gate.limits import percent, resting_on_few
 from harness.gate.noise import usual
-from harness.gate.samples import Timing, timings
+from harness.gate.samples import Timing, memory_peak, timings
 from harness.gate.verdicts import Row, Status, judged
 
 COMPARED: Final = 0.5  # of the baseline's benchmarks, below which a night says nothing
@@ -74,7 +74,7 @@ def compare(before: Document | None, now: Document, *, whole: bool = True) -> Ni
     BaselineError
         A benchmark of either cannot be read.
     """
-    broken = [name for name, verdict in now.get("claims", {}).items() if verdict == "broken"]
+    broken = _claims_that_are("broken", now)
     tonight, recorded = timings(now), timings(before) if before else {}
     if not (before and recorded):
         rows = [_new(each) for each in tonight.values()]
@@ -142,8 +142,12 @@ def _asleep(rows: Sequence[Row]) -> list[str]:
 
 
 def _undecided(now: Document) -> list[str]:
-    names = [name for name, verdict in now.get("claims", {}).items() if verdict == "undecided"]
+    names = _claims_that_are("undecided", now)
     return [f"claims left undecided: {len(names)}, such as {names[0]}"] if names else []
+
+
+def _claims_that_are(verdict: str, now: Document) -> list[str]:
+    return [name for name, found in now.get("claims", {}).items() if found == verdict]
 
 
 def _gone(before: Document, now: Document) -> tuple[list[str], list[str]]:
@@ -162,11 +166,10 @@ def _claims(document: Document) -> Sequence[str]:
 def _rows(
     recorded: Mapping[str, Timing], tonight: Mapping[str, Timing], now: Document
 ) -> list[Row]:
-    peak = now.get("device", {}).get("peak GB/s", 0) * 1e9 or None
     disturbed = now.get(NOT_COMPARABLE, {})
     noise = usual(each.runs for each in recorded.values())
     return [
-        judged(each, tonight[name], peak, noise)
+        judged(each, tonight[name], memory_peak(now), noise)
         if name in tonight
         else _absent(each, disturbed.get(name))
         for name, each in recorded.items()

@@ -9,7 +9,7 @@ from typing import Final
 from harness.baselines.settings import Document, cards
 from harness.baselines.shape import COPY, COPY_RUNS
 from harness.gate.limits import Limit, limit, percent
-from harness.gate.samples import Timing
+from harness.gate.samples import Timing, memory_peak
 from harness.gate.verdicts import Row, Status
 
 BOUND: Final = 0.6  # of the peak, from which on it is the memory that a benchmark waits for
@@ -59,9 +59,10 @@ def copied(before: Document, now: Document) -> Copy | None:
 
 def memory_bound(recorded: Iterable[Timing], before: Document) -> frozenset[str]:
     """Return the names of those that reach BOUND of the peak: they move with the copy."""
-    rate = BOUND * before.get("device", {}).get("peak GB/s", 0) * 1e9
+    if not (peak := memory_peak(before)):
+        return frozenset()
     return frozenset(
-        each.name for each in recorded if rate and each.facts.get("bytes", 0) >= rate * each.median
+        each.name for each in recorded if each.facts.get("bytes", 0) >= BOUND * peak * each.median
     )
 
 

@@ -55,6 +55,11 @@ class Timing:
         return None if None in read else (min(read), max(read))
 
 
+def memory_peak(document: Mapping[str, Any]) -> float | None:
+    """Return the peak of the memory that a recording knows, in bytes/s."""
+    return document.get("device", {}).get("peak GB/s", 0) * 1e9 or None
+
+
 def timings(document: Mapping[str, Any]) -> dict[str, Timing]:
     """Return the benchmarks of a document by test id.
 

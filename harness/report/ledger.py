@@ -25,7 +25,7 @@ VERDICTS: Final = {
     "undecided": "the interval straddles the bound, or nothing was measured",
     "broken": "the evidence is not as expected: this alone fails a run",
 }
-ELSEWHERE: Final = "Times are those of that card: a run on yours judges it."
+WORDS: Final = VERDICTS | LEGEND  # that the reports explain
 WORST_FIRST: Final[tuple[Outcome, ...]] = ("outside", "straddles", "inside")
 WEIGHTS: Final = {"timed": 0, "recorded": 0, "cause": 1, "recorded cause": 1, "counted": 2}
 
@@ -53,7 +53,7 @@ class Ledger:
     def totals(self) -> dict[str, int]:
         """Return how many claims got each verdict."""
         found = Counter(row["verdict"] for row in self.claims)
-        return {verdict: found[verdict] for verdict in ("holds", "refuted", "undecided", "broken")}
+        return {verdict: found[verdict] for verdict in VERDICTS}
 
     def as_json(self) -> str:
         """Return build/claims.json, schema 1."""
@@ -141,8 +141,14 @@ def ranked(evidence: list[Row]) -> list[Row]:
 
 def deciding(evidence: list[Row]) -> list[Row]:
     """Return the headline of a claim: the first as ranked, and what else decides it."""
-    first, others = ranked(evidence)[:1], ranked(evidence)[1:]
-    return first + [each for each in others if each.get("decisive")]
+    in_order = ranked(evidence)
+    return in_order[:1] + [each for each in in_order[1:] if each.get("decisive")]
+
+
+def elsewhere(ledger: Ledger) -> str:
+    """Say whose times they are, if nothing was timed in this run."""
+    timed = ledger.device.get("clock")
+    return "" if timed else "Times are those of that card: a run on yours judges it."
 
 
 def usual_sources(ledger: Ledger) -> dict[str, str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from harness.report.ledger import (
-    ELSEWHERE,
-    LEGEND,
-    VERDICTS,
+    WORDS,
     Ledger,
     Row,
+    elsewhere,
     finding,
     instead,
     label,
@@ -29,8 +28,8 @@ def markdown(ledger: Ledger) -> str:
     where = origin(ledger) or f"run on {ledger.device['name']}"
     lines = ["# Claims", "", cell(where), "", totals, ""]
     lines += [cell(ledger.partial), ""] if ledger.partial else []
-    lines += [] if ledger.device.get("clock") else [ELSEWHERE, ""]
-    lines += [f"- **{word}**: {means}" for word, means in (VERDICTS | LEGEND).items()] + [""]
+    lines += [elsewhere(ledger), ""] if elsewhere(ledger) else []
+    lines += [*(f"- **{word}**: {means}" for word, means in WORDS.items()), ""]
     for section, rows in ledger.sections().items():
         lines += [f"## {section}", "", _line(HEAD), _line(["---"] * len(HEAD))]
         lines += [_line(_cells(row)) for row in rows]

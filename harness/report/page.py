@@ -8,12 +8,11 @@ from typing import Any, Final
 
 from harness.report.drawing import TEMPLATES
 from harness.report.ledger import (
-    ELSEWHERE,
-    LEGEND,
-    VERDICTS,
+    WORDS,
     Ledger,
     Row,
     deciding,
+    elsewhere,
     finding,
     instead,
     label,
@@ -51,8 +50,8 @@ def page(ledger: Ledger) -> str:
         totals=ledger.totals(),
         sections=ledger.sections(),
         pictures=ledger.pictures,
-        legend=VERDICTS | LEGEND,
-        elsewhere="" if ledger.device.get("clock") else ELSEWHERE,
+        legend=WORDS,
+        elsewhere=elsewhere(ledger),
         groups=groups,
         briefs=briefs,
         finding=finding,

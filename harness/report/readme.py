@@ -21,10 +21,6 @@ from harness.report.sizes_table import every_size
 from harness.rows import stated
 
 ROOT: Final = Path(__file__).parents[2]
-TABLE: Final = re.compile(r"(<!-- claims -->\n).*?(<!-- /claims -->)", re.DOTALL)
-SIZES: Final = re.compile(r"(<!-- sizes -->\n).*?(<!-- /sizes -->)", re.DOTALL)
-EFFECTS: Final = re.compile(r"(<!-- effects -->\n).*?(<!-- /effects -->)", re.DOTALL)
-EXECUTED: Final = re.compile(r"(<!-- executed -->\n).*?(<!-- /executed -->)", re.DOTALL)
 FIRST: Final = "run `tox -e claims` without a selection first"
 HEAD: Final = "| claim | what it says | verdict | decisive evidence |\n|---|---|---|---|\n"
 
@@ -61,6 +57,12 @@ def _equal(launches: Sequence[Measured]) -> str:
     return f"{sum(each.counted == each.executed for each in launches)} of {len(launches)}"
 
 
+def between(name: str, renewed: str, text: str) -> str:
+    """Return text with what stands between the marks of a list replaced."""
+    marks = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+    return re.sub(marks, lambda match: match[1] + renewed + match[2], text, flags=re.DOTALL)
+
+
 def whole(path: Path) -> Any:
     """Return the claims of a run that had all of them.
 
@@ -86,14 +88,16 @@ def whole(path: Path) -> Any:
 def main() -> None:
     """Rewrite README.md."""
     document = whole(ROOT / "build" / "claims.json")
-    table = summary(Ledger(document["device"], document["claims"]))
+    lists = {
+        "claims": summary(Ledger(document["device"], document["claims"])),
+        "sizes": every_size(),
+        "effects": effects(),
+        "executed": executed(stored()),
+    }
     readme = ROOT / "README.md"
     text = readme.read_text("utf-8")
-    held, sizes, times = executed(stored()), every_size(), effects()
-    text = TABLE.sub(lambda match: match[1] + table + match[2], text)
-    text = SIZES.sub(lambda match: match[1] + sizes + match[2], text)
-    text = EFFECTS.sub(lambda match: match[1] + times + match[2], text)
-    text = EXECUTED.sub(lambda match: match[1] + held + match[2], text)
+    for name, renewed in lists.items():
+        text = between(name, renewed, text)
     readme.write_text(text, "utf-8")
     print(f"{readme} written: {len(document['claims'])} claims")
 
